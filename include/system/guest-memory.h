@@ -54,8 +54,8 @@ void guest_map_builder_free(GuestMapBuilder *b);
  * guest_map_builder_add: map one more region.
  * @fd: its file; stays the caller's (a mapping needs no descriptor)
  *
- * Adding a region identical to one that is there succeeds and changes
- * nothing.  Fails with @errp set on: size 0, an end that wraps in either
+ * Adding a region identical to one that is there (same file, same numbers)
+ * succeeds and changes nothing.  Fails with @errp set on: size 0, an end that wraps in either
  * space or in the file, an overlap with another region in guest-physical or
  * in user space, more than GUEST_MAP_MAX_REGIONS, a file shorter than the
  * region, or a mmap that the kernel refuses.
@@ -121,6 +121,22 @@ typedef struct GuestMapHint {
  */
 void *guest_map_translate(const GuestMap *map, GuestSpace space,
                           uint64_t addr, uint64_t *len, GuestMapHint *hint);
+
+/*
+ * guest_map_find: the whole region that has @addr, for callers that keep the
+ * last one and translate with a compare and an add.
+ *
+ * Returns false, and leaves @range alone, if @addr is in no region.  What is
+ * kept is worth as much as the reference to @map, and no longer.
+ */
+typedef struct GuestRange {
+    uint64_t start;         /* in the space asked for */
+    uint64_t size;          /* bytes, > 0 */
+    uint8_t *host;          /* of the first byte */
+} GuestRange;
+
+bool guest_map_find(const GuestMap *map, GuestSpace space, uint64_t addr,
+                    GuestRange *range);
 
 /*
  * guest_map_translate_exact: host address of @len contiguous bytes, or NULL
