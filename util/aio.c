@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * AioContext: ownership, sleeping and waking, one iteration of the loop.
+ *
+ * Sleep and wake-up are a handshake over two flags:
+ *
+ *     owner, aio_wait()               other thread, aio_notify()
+ *     ------------------------        ---------------------------
+ *     notify_me = true                (work is published)
+ *     full barrier                    notified = true
+ *     notified?  -> do not sleep      full barrier
+ *     epoll                           notify_me?  -> write the eventfd
+ *
+ * At least one side sees the other's flag, so either the owner does not sleep
+ * or it is woken.  The barriers are the sequentially consistent accesses of
+ * both sides.  Whoever finds notify_me set also clears it, so one sleep costs
+ * at most one write.  The eventfd is edge-triggered and never read: a write
+ * is an edge.  A late write may end the next sleep early, which is harmless.
+ *
+ * An iteration makes one system call.  With work at hand it is a look with
+ * timeout zero, so that descriptors get their turn while bottom halves keep
+ * rescheduling each other.
+ *
+ * Limits: aio_poll() does not nest on one context.
+ */
+#include "aio-internal.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "util/report.h"
+
+/* Its address names the thread. */
+static __thread char aio_thread_tag;
+
+/* ---- life and ownership ---------------------------------------------- */
+
+static bool aio_context_open(AioContext *ctx, GError **errp)
+{
+    struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
+
+    ctx->epfd = epoll_create1(EPOLL_CLOEXEC);
+    if (ctx->epfd < 0) {
+        vnet_set_error(errp, "cannot create an epoll instance: %s",
+                       g_strerror(errno));
+        return false;
+    }
+    if (!event_notifier_init(&ctx->notifier, false, errp)) {
+        return false;
+    }
+    if (epoll_ctl(ctx->epfd, EPOLL_CTL_ADD, ctx->notifier.fd, &ev) < 0) {
+        vnet_set_error(errp, "cannot watch an eventfd: %s",
+                       g_strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+static void aio_context_destroy(AioContext *ctx)
+{
+    event_notifier_cleanup(&ctx->notifier);
+    if (ctx->epfd >= 0) {
+        close(ctx->epfd);
+    }
+    g_free(ctx->name);
+    free(ctx);
+}
+
+AioContext *aio_context_new(const char *name, Clock *clock, GError **errp)
+{
+    /* Not g_new0(): the struct asks for the alignment of a cache line. */
+    AioContext *ctx = aligned_alloc(AIO_CACHE_LINE, sizeof(*ctx));
+
+    if (!ctx) {
+        g_error("out of memory");
+    }
+    memset(ctx, 0, sizeof(*ctx));
+    ctx->name = g_strdup(name);
+    ctx->clock = clock;
+    ctx->notifier.fd = -1;
+    aio_bhs_init(ctx);
+    if (!aio_context_open(ctx, errp)) {
+        aio_context_destroy(ctx);
+        return NULL;
+    }
+    return ctx;
+}
+
+void aio_context_free(AioContext *ctx)
+{
+    if (!ctx) {
+        return;
+    }
+    assert(aio_context_in_owner(ctx) && !ctx->in_poll);
+    /* Until quiet: a one-shot may schedule another. */
+    while (aio_bhs_run(ctx)) {
+    }
+    assert(LIST_EMPTY(&ctx->handlers) && !ctx->timers);
+    aio_context_destroy(ctx);
+}
+
+const char *aio_context_name(const AioContext *ctx)
+{
+    return ctx->name;
+}
+
+Clock *aio_context_clock(const AioContext *ctx)
+{
+    return ctx->clock;
+}
+
+int64_t aio_now_ns(const AioContext *ctx)
+{
+    return clock_now_ns(ctx->clock);
+}
+
+/* The acquire pairs with the release in aio_context_unbind(). */
+void aio_context_bind(AioContext *ctx)
+{
+    const void *none = NULL;
+
+    if (aio_context_is_mine(ctx)) {
+        return;
+    }
+    if (!atomic_compare_exchange_strong_explicit(&ctx->owner, &none,
+                                                 &aio_thread_tag,
+                                                 memory_order_acquire,
+                                                 memory_order_relaxed)) {
+        g_error("AioContext '%s' is run by two threads", ctx->name);
+    }
+    prctl(PR_SET_TIMERSLACK, 1);
+}
+
+void aio_context_unbind(AioContext *ctx)
+{
+    assert(aio_context_is_mine(ctx));
+    atomic_store_explicit(&ctx->owner, NULL, memory_order_release);
+}
+
+bool aio_context_is_mine(const AioContext *ctx)
+{
+    return atomic_load_explicit(&ctx->owner, memory_order_relaxed) ==
+           &aio_thread_tag;
+}
+
+bool aio_context_in_owner(const AioContext *ctx)
+{
+    const void *owner = atomic_load_explicit(&ctx->owner,
+                                             memory_order_acquire);
+
+    return !owner || owner == &aio_thread_tag;
+}
+
+void aio_context_set_poll_max_ns(AioContext *ctx, int64_t max_ns)
+{
+    assert(aio_context_in_owner(ctx));
+    aio_poll_state_init(&ctx->poll, max_ns);
+}
+
+/* ---- sleeping and waking --------------------------------------------- */
+
+void aio_notify(AioContext *ctx)
+{
+    /* Full barrier: pairs with the store to notify_me in aio_wait(). */
+    atomic_exchange(&ctx->notified, true);
+    if (atomic_load(&ctx->notify_me) &&
+        atomic_exchange(&ctx->notify_me, false)) {
+        event_notifier_set(&ctx->notifier);
+    }
+}
+
+/*
+ * epoll_wait() with nanoseconds.  Kernels before 5.11 lack epoll_pwait2();
+ * there the epoll descriptor itself is waited for, then looked at.
+ */
+static int aio_epoll(AioContext *ctx, int64_t timeout_ns)
+{
+    static atomic_bool no_pwait2;
+    struct timespec ts = {
+        .tv_sec = timeout_ns / NS_PER_SEC,
+        .tv_nsec = timeout_ns % NS_PER_SEC,
+    };
+    struct timespec *tsp = timeout_ns < 0 ? NULL : &ts;
+    struct pollfd pfd = { .fd = ctx->epfd, .events = POLLIN };
+    int n;
+
+    if (timeout_ns > 0) {
+        if (!atomic_load_explicit(&no_pwait2, memory_order_relaxed)) {
+            n = epoll_pwait2(ctx->epfd, ctx->events, AIO_MAX_EVENTS, tsp,
+                             NULL);
+            if (n >= 0 || errno != ENOSYS) {
+                return n;
+            }
+            atomic_store_explicit(&no_pwait2, true, memory_order_relaxed);
+        }
+        if (ppoll(&pfd, 1, tsp, NULL) < 0) {
+            return -1;
+        }
+        timeout_ns = 0;
+    }
+    return epoll_wait(ctx->epfd, ctx->events, AIO_MAX_EVENTS,
+                      timeout_ns < 0 ? -1 : 0);
+}
+
+/* Returns the number of events, 0 after a signal. */
+static int aio_wait(AioContext *ctx, int64_t timeout_ns)
+{
+    int n;
+
+    if (timeout_ns) {
+        /* Full barrier: pairs with the one on notified in aio_notify(). */
+        atomic_store(&ctx->notify_me, true);
+        if (atomic_load(&ctx->notified)) {
+            timeout_ns = 0;
+        }
+    }
+    n = aio_epoll(ctx, timeout_ns);
+    atomic_store_explicit(&ctx->notify_me, false, memory_order_relaxed);
+    if (n < 0 && errno != EINTR) {
+        g_error("epoll_wait: %s", g_strerror(errno));
+    }
+    return MAX(n, 0);
+}
+
+/*
+ * Before anything is run: what comes with a later notification may then be
+ * missed by this iteration, but not by the next.  The acquire pairs with the
+ * exchange in aio_notify().
+ */
+static bool aio_accept_notification(AioContext *ctx)
+{
+    return aio_notified(ctx) &&
+           atomic_exchange_explicit(&ctx->notified, false,
+                                    memory_order_acquire);
+}
+
+/* 0: do not sleep; -1: no limit. */
+static int64_t aio_timeout_ns(const AioContext *ctx)
+{
+    int64_t deadline_ns = aio_next_deadline_ns(ctx);
+    int64_t left_ns;
+
+    if (deadline_ns == INT64_MAX) {
+        return -1;
+    }
+    left_ns = deadline_ns - aio_now_ns(ctx);
+    if (left_ns <= 0) {
+        return 0;
+    }
+    return clock_is_virtual(ctx->clock) ? -1 : left_ns;
+}
+
+/* A wait that polls first, and learns. */
+static int aio_wait_polling(AioContext *ctx, int64_t timeout_ns,
+                            bool *progress)
+{
+    const Clock *real = clock_monotonic();
+    int64_t start_ns = clock_now_ns(real);
+    int64_t window_ns = aio_poll_window_ns(&ctx->poll);
+    int64_t polled_ns = 0;
+    bool timed_out;
+    int n;
+
+    if (timeout_ns > 0) {
+        window_ns = MIN(window_ns, timeout_ns);
+    }
+    if (window_ns) {
+        if (aio_busy_poll(ctx, start_ns + window_ns, progress)) {
+            polled_ns = clock_now_ns(real) - start_ns;
+            aio_poll_account(&ctx->poll, AIO_POLL_HIT, polled_ns, polled_ns);
+            return aio_wait(ctx, 0);
+        }
+        polled_ns = clock_now_ns(real) - start_ns;
+        timeout_ns = aio_timeout_ns(ctx);
+    }
+    n = aio_wait(ctx, timeout_ns);
+    timed_out = !n && !aio_notified(ctx);
+    aio_poll_account(&ctx->poll, timed_out ? AIO_POLL_TIMER : AIO_POLL_EVENT,
+                     polled_ns, clock_now_ns(real) - start_ns);
+    return n;
+}
+
+/* ---- the loop -------------------------------------------------------- */
+
+bool aio_poll(AioContext *ctx, bool blocking)
+{
+    bool progress = false;
+    int64_t timeout_ns = 0;
+    int n;
+
+    aio_context_bind(ctx);
+    assert(!ctx->in_poll);
+    ctx->in_poll = true;
+    if (blocking && !aio_bhs_local_pending(ctx) && !aio_notified(ctx)) {
+        timeout_ns = aio_timeout_ns(ctx);
+    }
+    if (timeout_ns && ctx->poll.max_ns && !LIST_EMPTY(&ctx->pollers)) {
+        n = aio_wait_polling(ctx, timeout_ns, &progress);
+    } else {
+        n = aio_wait(ctx, timeout_ns);
+    }
+    aio_accept_notification(ctx);
+    progress |= aio_handlers_dispatch(ctx, n);
+    progress |= aio_timers_run(ctx);
+    progress |= aio_bhs_run(ctx);
+    ctx->in_poll = false;
+    return progress;
+}
