@@ -59,7 +59,7 @@ enum {
     NET_OFFLOAD_USO6 = 1 << 6,
 };
 
-/* ---- packets out ------------------------------------------------------ */
+/* ---- packets out ----------------------------------------------------- */
 
 typedef enum NetTxAnswer {
     NET_TX_DONE,            /* on its way; buffers are free */
@@ -75,7 +75,7 @@ typedef struct NetPacket {
     void *cookie;           /* handed to tx_complete() */
 } NetPacket;
 
-/* ---- packets in --------------------------------------------------------- */
+/* ---- packets in ------------------------------------------------------ */
 
 typedef enum NetRecvStatus {
     NET_RECV_PACKET,        /* one frame was stored */
@@ -85,7 +85,7 @@ typedef enum NetRecvStatus {
     NET_RECV_DEAD,          /* the backend is gone for good (tap deleted) */
 } NetRecvStatus;
 
-/* ---- what a NIC gives to a backend -------------------------------------- */
+/* ---- what a NIC gives to a backend ----------------------------------- */
 
 typedef struct NetNicOps {
     void (*rx_ready)(void *opaque);         /* rx context */
@@ -96,7 +96,7 @@ typedef struct NetNicOps {
     void (*link_changed)(void *opaque, bool up);
 } NetNicOps;
 
-/* ---- life ----------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------ */
 
 /*
  * net_backend_new: create a netdev from its option.
@@ -136,7 +136,7 @@ void net_backend_set_offload(NetBackend *nb, unsigned offload);
 /* net_backend_claim: one NIC per netdev; false if it is taken already. */
 bool net_backend_claim(NetBackend *nb);
 
-/* ---- queues --------------------------------------------------------------- */
+/* ---- queues ---------------------------------------------------------- */
 
 /* net_backend_queue: @i < caps.queues */
 NetQueue *net_backend_queue(NetBackend *nb, unsigned i);

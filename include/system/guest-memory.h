@@ -55,10 +55,10 @@ void guest_map_builder_free(GuestMapBuilder *b);
  * @fd: its file; stays the caller's (a mapping needs no descriptor)
  *
  * Adding a region identical to one that is there (same file, same numbers)
- * succeeds and changes nothing.  Fails with @errp set on: size 0, an end that wraps in either
- * space or in the file, an overlap with another region in guest-physical or
- * in user space, more than GUEST_MAP_MAX_REGIONS, a file shorter than the
- * region, or a mmap that the kernel refuses.
+ * succeeds and changes nothing.  Fails with @errp set on: size 0, an end that
+ * wraps in either space or in the file, an overlap with another region in
+ * guest-physical or in user space, more than GUEST_MAP_MAX_REGIONS, a file
+ * shorter than the region, or a mmap that the kernel refuses.
  */
 bool guest_map_builder_add(GuestMapBuilder *b, const GuestRegionInfo *info,
                            int fd, GError **errp);
@@ -81,7 +81,7 @@ bool guest_map_builder_remove(GuestMapBuilder *b,
 /* guest_map_builder_finish: the new map, with one reference; frees @b. */
 GuestMap *guest_map_builder_finish(GuestMapBuilder *b);
 
-/* ---- references ------------------------------------------------------- */
+/* ---- references ------------------------------------------------------ */
 
 /* Any thread. The last guest_map_unref() unmaps what no other map shares. */
 GuestMap *guest_map_ref(GuestMap *map);
@@ -101,7 +101,7 @@ unsigned guest_map_region_count(const GuestMap *map);
 /* guest_map_region_info: @i < guest_map_region_count(). */
 GuestRegionInfo guest_map_region_info(const GuestMap *map, unsigned i);
 
-/* ---- translation (any holder) ----------------------------------------- */
+/* ---- translation (any holder) ---------------------------------------- */
 
 /*
  * GuestMapHint: where the last translation of this caller hit.  Zero it once;
@@ -152,7 +152,7 @@ void *guest_map_translate_exact(const GuestMap *map, GuestSpace space,
 bool guest_map_user_to_phys(const GuestMap *map, uint64_t uaddr,
                             uint64_t *gpa);
 
-/* ---- dirty log ---------------------------------------------------------- */
+/* ---- dirty log ------------------------------------------------------- */
 
 /*
  * DirtyLog: a shared bitmap, one bit per 4096 bytes of guest-physical space,

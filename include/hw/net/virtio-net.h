@@ -51,7 +51,7 @@ AioContext *virtio_net_context(const VirtIONet *n);
 NetBackend *virtio_net_backend(const VirtIONet *n);
 unsigned virtio_net_max_pairs(const VirtIONet *n);
 
-/* ---- negotiation --------------------------------------------------------- */
+/* ---- negotiation ----------------------------------------------------- */
 
 /*
  * virtio_net_offered_features: what this device and its backend can serve,
@@ -75,7 +75,7 @@ bool virtio_net_set_features(VirtIONet *n, uint64_t features, GError **errp);
  */
 bool virtio_net_set_mtu(VirtIONet *n, unsigned mtu);
 
-/* ---- rings ----------------------------------------------------------------- */
+/* ---- rings ----------------------------------------------------------- */
 
 /*
  * virtio_net_queue_start: begin to serve ring @idx.
@@ -129,7 +129,7 @@ void virtio_net_set_map(VirtIONet *n, GuestMap *map);
 /* virtio_net_reset: stop and disable all rings, forget features and MTU. */
 void virtio_net_reset(VirtIONet *n);
 
-/* ---- network ----------------------------------------------------------------- */
+/* ---- network --------------------------------------------------------- */
 
 /*
  * virtio_net_set_link: the administrator's switch.  Down: transmit is
@@ -142,7 +142,7 @@ bool virtio_net_link_up(const VirtIONet *n);
 /* virtio_net_announce: send a RARP for @mac through the backend. */
 void virtio_net_announce(VirtIONet *n, const uint8_t mac[6]);
 
-/* ---- counters ------------------------------------------------------------------ */
+/* ---- counters -------------------------------------------------------- */
 
 /*
  * Counters of one ring, written by its context only, readable from any

@@ -68,7 +68,7 @@ typedef struct VirtQueueElem {
     bool filled;            /* (private) */
 } VirtQueueElem;
 
-/* ---- setup ------------------------------------------------------------- */
+/* ---- setup ----------------------------------------------------------- */
 
 /* Called once when the ring breaks, in the context that found it. */
 typedef void VirtQueueBrokenFunc(void *opaque, const char *why);
@@ -83,7 +83,7 @@ void virtqueue_free(VirtQueue *vq);
 
 typedef struct VirtQueueSetup {
     uint16_t size;          /* entries; split: power of two, <= max_size */
-    uint64_t features;      /* negotiated; decides format, EVENT_IDX, INDIRECT */
+    uint64_t features;      /* negotiated: format, EVENT_IDX, INDIRECT */
     GuestSpace space;       /* of the three addresses */
     uint64_t desc;
     uint64_t avail;         /* driver area */
@@ -144,7 +144,7 @@ void virtqueue_set_log(VirtQueue *vq, DirtyLog *log);
  */
 void virtqueue_break(VirtQueue *vq, const char *why);
 
-/* ---- verbs -------------------------------------------------------------- */
+/* ---- verbs ----------------------------------------------------------- */
 
 /*
  * virtqueue_pop_batch: take chains.
