@@ -70,7 +70,11 @@ typedef struct VirtQueueElem {
 
 /* ---- setup ----------------------------------------------------------- */
 
-/* Called once when the ring breaks, in the context that found it. */
+/*
+ * VirtQueueBrokenFunc: called once when the ring breaks, in the context that
+ * found it and from inside a verb: it takes note and schedules, it does not
+ * stop or free the queue.  @why is a constant string.
+ */
 typedef void VirtQueueBrokenFunc(void *opaque, const char *why);
 
 /*
@@ -113,7 +117,8 @@ bool virtqueue_start(VirtQueue *vq, const VirtQueueSetup *setup,
 /*
  * virtqueue_stop: serve no more; drops the map.
  *
- * All chains must have been published or un-popped.  Returns the next
+ * All chains must have been published or un-popped (on a broken ring, too:
+ * both then only forget them).  Returns the next
  * available index.  Idempotent: a stopped queue returns the same again.
  */
 uint16_t virtqueue_stop(VirtQueue *vq);
@@ -140,7 +145,7 @@ void virtqueue_set_log(VirtQueue *vq, DirtyLog *log);
 /*
  * virtqueue_break: the driver broke a rule that only the device can see (a
  * transmit chain with writable buffers, say).  Same effect as when the ring
- * finds it.  @why is a constant string.
+ * finds it; none on a stopped or broken one.  @why is a constant string.
  */
 void virtqueue_break(VirtQueue *vq, const char *why);
 
@@ -177,7 +182,8 @@ void virtqueue_fill(VirtQueue *vq, VirtQueueElem *elem, uint32_t len);
  * virtqueue_publish: store used entries for all filled chains that no
  * unfilled one precedes, then the used index once.
  *
- * Returns how many were published; the caller then asks should_signal().
+ * Returns how many were published; the caller then asks should_signal().  A
+ * broken ring takes the chains back, writes nothing and returns 0.
  */
 unsigned virtqueue_publish(VirtQueue *vq);
 
@@ -185,7 +191,8 @@ unsigned virtqueue_publish(VirtQueue *vq);
  * virtqueue_should_signal: does the driver want a call, judged now?
  *
  * Full barrier, then flags or need_event(used_event, used index, index of the
- * last decision).  "No" settles everything published so far: the driver
+ * last decision); NOTIFY_ON_EMPTY overrides both when nothing is available or
+ * in flight.  No without a look if nothing was published since then.  "No" settles everything published so far: the driver
  * looks itself.  "Yes" must be followed by virtqueue_signalled() when the
  * call is sent; until then it may be asked again, and may turn into a no.
  */
