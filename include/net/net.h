@@ -92,7 +92,7 @@ typedef struct NetNicOps {
     void (*tx_ready)(void *opaque);         /* tx context */
     /* Once for each PENDING packet; tx context. */
     void (*tx_complete)(void *opaque, void *cookie, NetTxAnswer answer);
-    /* Carrier; main context. */
+    /* Carrier, from the rx context: a NIC carries it to main itself. */
     void (*link_changed)(void *opaque, bool up);
 } NetNicOps;
 
@@ -104,7 +104,8 @@ typedef struct NetNicOps {
  * @ctx: the context of the NIC that will use it; libslirp runs there
  *
  * Main context.  Returns NULL with @errp set: one line that names option,
- * value and remedy.  Descriptors passed by number are taken over.
+ * value and remedy.  Descriptors passed by number are taken over if it
+ * succeeds.
  */
 NetBackend *net_backend_new(KeyVal *kv, AioContext *ctx, GError **errp);
 
@@ -163,7 +164,8 @@ void net_queue_set_enabled(NetQueue *nq, bool enabled);
  *
  * Returns how many were taken; each of those has its answer.  Fewer than @n:
  * the backend is full, later packets were not looked at, and tx_ready() will
- * be called once.  Errors of one packet are its DROPPED, never a stop.
+ * be called once.  Errors of one packet are its DROPPED, never a stop.  A
+ * tx_ready() that nobody waited for may come, and means nothing.
  */
 unsigned net_send_batch(NetQueue *nq, NetPacket *pkts, unsigned n);
 
@@ -178,8 +180,12 @@ void net_cancel_tx(NetQueue *nq);
  * net_recv: take one frame.
  * @bytes: out, with NET_RECV_PACKET: its length, vnet header included
  *
- * A frame longer than the vector is consumed and reported as DROPPED.
+ * A frame longer than the vector is consumed and reported as DROPPED; one
+ * that fills it exactly is a packet.  Entries after the first
+ * NET_MAX_RECV_IOV are not used.
  */
+#define NET_MAX_RECV_IOV 1023
+
 NetRecvStatus net_recv(NetQueue *nq, const struct iovec *iov, unsigned iovcnt,
                        size_t *bytes);
 
@@ -192,7 +198,8 @@ void net_rx_want(NetQueue *nq, bool want);
 
 /*
  * net_inject: make the backend carry one raw frame (no vnet header) out, as
- * far as it can without waiting: gratuitous ARP/RARP after a migration.
+ * far as it can without waiting: gratuitous ARP/RARP after a migration.  Tx
+ * context.
  */
 void net_inject(NetQueue *nq, const void *frame, size_t bytes);
 
