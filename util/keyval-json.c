@@ -142,7 +142,8 @@ static JsonNode *boxed_string(JsonNode *node)
     }
     object = json_node_get_object(node);
     str = json_object_get_member(object, "str");
-    if (json_object_get_size(object) != 1 || !JSON_NODE_HOLDS_VALUE(str) ||
+    if (!str || json_object_get_size(object) != 1 ||
+        !JSON_NODE_HOLDS_VALUE(str) ||
         json_node_get_value_type(str) != G_TYPE_STRING) {
         return NULL;
     }
