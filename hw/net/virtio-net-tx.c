@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Transmit: from the ring to the backend.
+ *
+ * One machine (states and their meaning: virtio-net-internal.h), woken by
+ * virtio_net_tx_wake(), whatever the policy.  A pass, in the bottom half:
+ *
+ *   park; then batch by batch, up to the budget:
+ *     pop -> check headers -> send -> fill -> publish -> call or hold it
+ *   the pass ends with a reason, the policy turns the reason into what to do
+ *   next, and arming the ring re-checks it.
+ *
+ * Nothing is lost on the way: what a full backend did not take goes back to
+ * the ring un-popped, in order; what it holds (PENDING) stays in flight until
+ * it completes or is cancelled by a quiesce; a packet that the host or we
+ * refuse is completed like any other and counted.
+ */
+#include <string.h>
+
+#include "hw/net/virtio-net-internal.h"
+#include "util/iov.h"
+
+/* ---- one batch ---------------------------------------------------------- */
+
+/*
+ * Put our copy of the header in front of the frame, in the slot the driver's
+ * header took or in the spare one before it.
+ */
+static void prepend_hdr(struct iovec **iov, unsigned *cnt, void *hdr,
+                        unsigned hdr_len)
+{
+    (*iov)--;
+    (*cnt)++;
+    (*iov)->iov_base = hdr;
+    (*iov)->iov_len = hdr_len;
+}
+
+/* More pieces than a writev takes: join them. False: the bounce is taken. */
+static bool linearise(VirtIONetTx *tx, struct iovec **iov, unsigned *cnt,
+                      size_t bytes)
+{
+    if (tx->bounce_used) {
+        return false;
+    }
+    tx->bounce_used = true;
+    iov_to_buf(*iov, *cnt, 0, tx->bounce, bytes);
+    **iov = (struct iovec) { tx->bounce, bytes };
+    *cnt = 1;
+    return true;
+}
+
+typedef enum TxPrepared {
+    TX_PREPARED,
+    TX_REFUSED,             /* complete it unsent */
+    TX_NEXT_BATCH,          /* the bounce buffer is taken: not in this one */
+} TxPrepared;
+
+/* Check chain @i and describe it as packet @pkt. */
+static TxPrepared prepare(VirtIONetTx *tx, unsigned i, NetPacket *pkt)
+{
+    VirtQueueElem *elem = tx->elems[i];
+    VirtIONetHdr *hdr = &tx->hdrs[i];
+    VirtIONet *n = tx->q.n;
+    struct iovec *iov = elem->iov;
+    unsigned cnt = elem->out_num;
+    uint32_t frame_bytes = elem->out_bytes - n->hdr_len;
+    bool vnet = net_backend_caps(n->nb)->vnet_hdr;
+
+    if (elem->out_bytes <= n->hdr_len || frame_bytes > NET_MAX_FRAME_BYTES) {
+        return TX_REFUSED;
+    }
+    if (iov[0].iov_len >= n->hdr_len) {
+        memcpy(hdr, iov[0].iov_base, n->hdr_len);
+    } else {
+        iov_to_buf(iov, cnt, 0, hdr, n->hdr_len);
+    }
+    iov_discard_front(&iov, &cnt, n->hdr_len);
+    if (!virtio_net_hdr_check_tx(hdr, frame_bytes, n->features)) {
+        return TX_REFUSED;
+    }
+    if (cnt + vnet > VIRTIO_NET_IOV_MAX &&
+        !linearise(tx, &iov, &cnt, frame_bytes)) {
+        return TX_NEXT_BATCH;
+    }
+    if (vnet) {
+        prepend_hdr(&iov, &cnt, hdr, n->hdr_len);
+    }
+    *pkt = (NetPacket) {
+        .iov = iov,
+        .iovcnt = cnt,
+        .bytes = frame_bytes + (vnet ? n->hdr_len : 0),
+        .cookie = elem,
+    };
+    return TX_PREPARED;
+}
+
+/*
+ * Describe up to @n popped chains; @is_packet tells for each whether it
+ * became the next packet.  Returns how many chains this batch goes on with.
+ */
+static unsigned prepare_batch(VirtIONetTx *tx, unsigned n, bool *is_packet,
+                              unsigned *packets)
+{
+    unsigned i;
+
+    *packets = 0;
+    tx->bounce_used = false;
+    for (i = 0; i < n; i++) {
+        TxPrepared r = prepare(tx, i, &tx->pkts[*packets]);
+
+        if (r == TX_NEXT_BATCH) {
+            break;
+        }
+        is_packet[i] = r == TX_PREPARED;
+        *packets += is_packet[i];
+    }
+    return i;
+}
+
+static void complete_sent(VirtIONetTx *tx, VirtQueueElem *elem,
+                          NetTxAnswer answer)
+{
+    if (answer == NET_TX_DROPPED) {
+        QUEUE_STAT_ADD(&tx->q, dropped_host, 1);
+    } else {
+        QUEUE_STAT_ADD(&tx->q, packets, 1);
+        QUEUE_STAT_ADD(&tx->q, bytes, elem->out_bytes - tx->q.n->hdr_len);
+    }
+    virtqueue_fill(tx->q.vq, elem, 0);
+}
+
+/* Complete what was taken of @n chains; returns how many chains that is. */
+static unsigned complete_batch(VirtIONetTx *tx, unsigned n,
+                               const bool *is_packet, unsigned taken)
+{
+    unsigned i, p = 0;
+
+    for (i = 0; i < n; i++) {
+        if (!is_packet[i]) {
+            QUEUE_STAT_ADD(&tx->q, dropped_guest, 1);
+            virtqueue_fill(tx->q.vq, tx->elems[i], 0);
+            continue;
+        }
+        if (p == taken) {
+            break;
+        }
+        if (tx->pkts[p].answer != NET_TX_PENDING) {
+            complete_sent(tx, tx->elems[i], tx->pkts[p].answer);
+        }
+        p++;
+    }
+    return i;
+}
+
+static unsigned drop_batch(VirtIONetTx *tx, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        virtqueue_fill(tx->q.vq, tx->elems[i], 0);
+    }
+    QUEUE_STAT_ADD(&tx->q, dropped_down, n);
+    return n;
+}
+
+/* Send @n popped chains. Returns how many are done with; the rest has gone
+ * back. @full: the backend would take no more. */
+static unsigned send_batch(VirtIONetTx *tx, unsigned n, bool *full)
+{
+    bool is_packet[VIRTIO_NET_BATCH];
+    unsigned packets, taken, go, done;
+
+    go = prepare_batch(tx, n, is_packet, &packets);
+    taken = packets ? net_send_batch(tx->q.nq, tx->pkts, packets) : 0;
+    *full = taken < packets;
+    done = complete_batch(tx, go, is_packet, taken);
+    virtqueue_unpop(tx->q.vq, n - done);
+    return done;
+}
+
+static void publish(VirtIONetTx *tx, size_t bytes)
+{
+    unsigned published = virtqueue_publish(tx->q.vq);
+
+    if (!published) {
+        return;
+    }
+    QUEUE_STAT_ADD(&tx->q, batches, 1);
+    if (virtio_net_coalesce_published(&tx->q.coalesce, published, bytes)) {
+        QUEUE_STAT_ADD(&tx->q, calls_held, 1);
+    }
+}
+
+/* ---- a pass ------------------------------------------------------------- */
+
+/* Nothing was popped: is the ring empty, or can no more be in flight? */
+static TxStop stop_reason(VirtIONetTx *tx)
+{
+    if (virtqueue_broken(tx->q.vq)) {
+        return TX_STOP_GUEST_ERROR;
+    }
+    if (virtqueue_in_flight(tx->q.vq) && virtqueue_avail_moved(tx->q.vq)) {
+        return TX_STOP_BACKEND_FULL;
+    }
+    return TX_STOP_RING_EMPTY;
+}
+
+static size_t batch_bytes(VirtIONetTx *tx, unsigned n)
+{
+    size_t bytes = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        bytes += tx->elems[i]->out_bytes;
+    }
+    return bytes;
+}
+
+static TxStop run_pass(VirtIONetTx *tx, unsigned *packets)
+{
+    bool live = virtio_net_queue_live(&tx->q);
+    size_t bytes = 0;
+
+    *packets = 0;
+    while (*packets < tx->budget_pkts && bytes < VIRTIO_NET_PASS_BYTES) {
+        unsigned max = MIN(VIRTIO_NET_BATCH, tx->budget_pkts - *packets);
+        unsigned n = virtqueue_pop_batch(tx->q.vq, tx->elems, max,
+                                         VIRTIO_NET_PASS_BYTES - bytes);
+        unsigned done;
+        size_t done_bytes;
+        bool full = false;
+
+        if (!n) {
+            return stop_reason(tx);
+        }
+        done_bytes = batch_bytes(tx, n);
+        done = live ? send_batch(tx, n, &full) : drop_batch(tx, n);
+        publish(tx, done_bytes);
+        *packets += done;
+        bytes += done_bytes;
+        if (full) {
+            return TX_STOP_BACKEND_FULL;
+        }
+    }
+    return TX_STOP_BUDGET;
+}
+
+/* ---- the machine ---------------------------------------------------------- */
+
+static void schedule(VirtIONetTx *tx)
+{
+    aio_timer_del(&tx->deadline);
+    tx->state = TX_STATE_SCHEDULED;
+    aio_bh_schedule(tx->bh);
+}
+
+static void hold(VirtIONetTx *tx, int64_t deadline_ns)
+{
+    virtqueue_park(tx->q.vq);
+    tx->state = TX_STATE_HOLDING;
+    aio_timer_mod_ns(&tx->deadline, deadline_ns);
+}
+
+static void apply_work(VirtIONetTx *tx)
+{
+    TxDecision d = tx_policy_work(&tx->policy, aio_now_ns(tx->q.ctx));
+
+    if (d.action == TX_HOLD) {
+        hold(tx, d.deadline_ns);
+    } else {
+        schedule(tx);
+    }
+}
+
+/* Ask for a kick; what came while we were not looking counts as one. */
+static void arm(VirtIONetTx *tx, const TxDecision *d)
+{
+    bool window = d->window_pkts > 1;
+
+    switch (virtqueue_arm(tx->q.vq, d->window_pkts)) {
+    case VQ_ARM_CROSSED:
+        QUEUE_STAT_ADD(&tx->q, crossed, 1);
+        apply_work(tx);
+        return;
+    case VQ_ARM_PARTIAL:
+    case VQ_ARM_EMPTY:
+        tx->state = window ? TX_STATE_HOLDING : TX_STATE_IDLE;
+        if (window) {
+            aio_timer_mod_ns(&tx->deadline, d->deadline_ns);
+        }
+    }
+}
+
+static void apply_flushed(VirtIONetTx *tx, unsigned packets, TxStop reason)
+{
+    TxDecision d = tx_policy_flushed(&tx->policy, aio_now_ns(tx->q.ctx),
+                                     packets, reason);
+
+    switch (d.action) {
+    case TX_FLUSH:
+        QUEUE_STAT_ADD(&tx->q, rescheduled, 1);
+        schedule(tx);
+        return;
+    case TX_HOLD:
+        hold(tx, d.deadline_ns);
+        return;
+    case TX_ARM:
+        arm(tx, &d);
+    }
+}
+
+static void virtio_net_tx_flush_bh(void *opaque)
+{
+    VirtIONetTx *tx = opaque;
+    unsigned packets;
+    TxStop reason;
+
+    if (tx->state != TX_STATE_SCHEDULED || !virtio_net_queue_usable(&tx->q)) {
+        return;
+    }
+    tx->state = TX_STATE_FLUSHING;
+    QUEUE_STAT_ADD(&tx->q, flushes, 1);
+    virtqueue_park(tx->q.vq);
+    reason = run_pass(tx, &packets);
+    switch (reason) {
+    case TX_STOP_BACKEND_FULL:
+        QUEUE_STAT_ADD(&tx->q, full, 1);
+        tx->state = TX_STATE_BLOCKED;
+        return;
+    case TX_STOP_GUEST_ERROR:
+        tx->state = TX_STATE_STOPPED;
+        return;
+    case TX_STOP_RING_EMPTY:
+    case TX_STOP_BUDGET:
+        apply_flushed(tx, packets, reason);
+    }
+}
+
+void virtio_net_tx_wake(VirtIONetTx *tx, TxWake why)
+{
+    switch (why) {
+    case TX_WAKE_START:
+        if (tx->q.started && tx->state != TX_STATE_FLUSHING) {
+            schedule(tx);
+        }
+        return;
+    case TX_WAKE_KICK:
+    case TX_WAKE_POLL:
+        if (tx->state == TX_STATE_IDLE || tx->state == TX_STATE_POLLING) {
+            apply_work(tx);
+        }
+        return;
+    case TX_WAKE_DEADLINE:
+        if (tx->state == TX_STATE_HOLDING) {
+            QUEUE_STAT_ADD(&tx->q, timer_fires, 1);
+            schedule(tx);
+        }
+        return;
+    case TX_WAKE_RESUME:
+        if (tx->state == TX_STATE_BLOCKED) {
+            schedule(tx);
+        }
+    }
+}
+
+void virtio_net_tx_complete(VirtIONetTx *tx, VirtQueueElem *elem,
+                            NetTxAnswer answer)
+{
+    size_t bytes = elem->out_bytes;
+
+    complete_sent(tx, elem, answer);
+    publish(tx, bytes);
+    virtio_net_tx_wake(tx, TX_WAKE_RESUME);
+}
+
+void virtio_net_tx_quiesce(VirtIONetTx *tx)
+{
+    tx->state = TX_STATE_STOPPED;
+    aio_bh_cancel(tx->bh);
+    aio_timer_del(&tx->deadline);
+    net_cancel_tx(tx->q.nq);
+    virtio_net_coalesce_flush(&tx->q.coalesce);
+    virtqueue_disarm(tx->q.vq);
+}
+
+/* ---- wake-up sources ------------------------------------------------------ */
+
+static void tx_kick(void *opaque)
+{
+    VirtIONetTx *tx = opaque;
+
+    QUEUE_STAT_ADD(&tx->q, kicks, 1);
+    virtio_net_tx_wake(tx, TX_WAKE_KICK);
+}
+
+static void tx_deadline(void *opaque)
+{
+    virtio_net_tx_wake(opaque, TX_WAKE_DEADLINE);
+}
+
+static void tx_poll_begin(void *opaque)
+{
+    VirtIONetTx *tx = opaque;
+
+    if (tx->state == TX_STATE_IDLE) {
+        virtqueue_park(tx->q.vq);
+        tx->state = TX_STATE_POLLING;
+    }
+}
+
+static bool tx_poll(void *opaque)
+{
+    VirtIONetTx *tx = opaque;
+
+    if (tx->state != TX_STATE_POLLING || !virtqueue_avail_moved(tx->q.vq)) {
+        return false;
+    }
+    virtio_net_tx_wake(tx, TX_WAKE_POLL);
+    return true;
+}
+
+static bool tx_poll_end(void *opaque)
+{
+    VirtIONetTx *tx = opaque;
+    TxDecision d = { TX_ARM, .window_pkts = 1 };
+
+    if (tx->state != TX_STATE_POLLING) {
+        return false;
+    }
+    arm(tx, &d);
+    return tx->state != TX_STATE_IDLE;
+}
+
+/* The eventfd is edge-triggered and never read: its count means nothing. */
+const AioHandlerOps virtio_net_tx_kick_ops = {
+    .readable = tx_kick,
+    .poll = tx_poll,
+    .poll_begin = tx_poll_begin,
+    .poll_end = tx_poll_end,
+};
+
+void virtio_net_tx_init(VirtIONetTx *tx)
+{
+    const VirtIONetConf *conf = &tx->q.n->conf;
+
+    tx->state = TX_STATE_STOPPED;
+    tx->policy = (TxPolicy) { conf->tx, conf->tx_timer_ns };
+    tx->bh = aio_bh_new(tx->q.ctx, virtio_net_tx_flush_bh, tx);
+    aio_timer_init(&tx->deadline, tx->q.ctx, tx_deadline, tx);
+}
+
+void virtio_net_tx_cleanup(VirtIONetTx *tx)
+{
+    aio_bh_delete(tx->bh);
+}
