@@ -50,7 +50,7 @@ clang                           check   second compiler, libFuzzer
 libclang-rt-dev|libclang-rt-14-dev check fuzzer and sanitizer run-time
 llvm                            check   symbolizer, coverage of the fuzzers
 spin                            check   checks the Promela models
-dpdk                            check   testpmd: a foreign vhost-user driver
+dpdk-dev                        check   testpmd: a foreign vhost-user driver
 valgrind                        bench   callgrind: instructions per packet
 debootstrap                     slow    unpacks a second, newer stock QEMU
 python3-sphinx                  docs    manual and man pages
@@ -160,10 +160,9 @@ apt()
                 -o Acquire::http::Timeout=30 "$@" 2>&1 </dev/null
             echo "rc=$?"
         } | tee -a "$log" |
-            awk '/^Unpacking /   { if (++u % 10 == 0)
-                                       print "  unpacked " u " packages" }
-                 /^Setting up / { if (++s % 10 == 0)
-                                       print "  set up " s " packages" }'
+            awk '/^Unpacking /  && ++u % 10 == 0 { print "  unpacked " u }
+                 /^Setting up / && ++s % 10 == 0 { print "  set up " s }
+                                                 { fflush() }'
         if grep -qx 'rc=0' "$log"; then
             return 0
         fi
