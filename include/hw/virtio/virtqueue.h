@@ -192,9 +192,11 @@ unsigned virtqueue_publish(VirtQueue *vq);
  *
  * Full barrier, then flags or need_event(used_event, used index, index of the
  * last decision); NOTIFY_ON_EMPTY overrides both when nothing is available or
- * in flight.  No without a look if nothing was published since then.  "No" settles everything published so far: the driver
- * looks itself.  "Yes" must be followed by virtqueue_signalled() when the
- * call is sent; until then it may be asked again, and may turn into a no.
+ * in flight.  If nothing was published since the last decision: no.
+ *
+ * "No" settles everything published so far: the driver looks itself.  "Yes"
+ * must be followed by virtqueue_signalled() when the call is sent; until then
+ * it may be asked again, and may turn into a no.
  */
 bool virtqueue_should_signal(VirtQueue *vq);
 
