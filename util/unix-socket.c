@@ -149,12 +149,13 @@ void unix_listener_free(UnixListener *l)
     if (!l) {
         return;
     }
-    if (l->fd >= 0) {
-        close(l->fd);
-    }
+    /* While the socket is open its inode number cannot be used again. */
     if (l->ino && !lstat(l->path, &st) && st.st_dev == l->dev &&
         st.st_ino == l->ino) {
         unlink(l->path);
+    }
+    if (l->fd >= 0) {
+        close(l->fd);
     }
     g_free(l->path);
     g_free(l);

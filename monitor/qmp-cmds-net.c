@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * QMP commands about NICs: quit, set_link, x-query-nic-stats.
+ *
+ * Counters are read with relaxed loads from the main context while the
+ * queues run: each value is right, the set is not a snapshot.
+ */
+#include "monitor/qmp-cmds-net.h"
+
+#include <string.h>
+
+static VirtIONet *find_nic(QmpNetTarget *target, const char *name)
+{
+    for (guint i = 0; i < target->nics->len; i++) {
+        VirtIONet *nic = target->nics->pdata[i];
+
+        if (!strcmp(virtio_net_id(nic), name) ||
+            !strcmp(net_backend_id(virtio_net_backend(nic)), name)) {
+            return nic;
+        }
+    }
+    return NULL;
+}
+
+static JsonNode *cmd_quit(void *opaque, JsonObject *args, GError **errp)
+{
+    QmpNetTarget *target = opaque;
+
+    target->quit(target->opaque);
+    return qmp_empty();
+}
+
+static JsonNode *cmd_set_link(void *opaque, JsonObject *args, GError **errp)
+{
+    const char *name = json_object_get_string_member(args, "name");
+    VirtIONet *nic = find_nic(opaque, name);
+
+    if (!nic) {
+        g_set_error(errp, QMP_ERROR, QMP_ERROR_DEVICE_NOT_FOUND,
+                    "Device '%s' not found", name);
+        return NULL;
+    }
+    virtio_net_set_link(nic, json_object_get_boolean_member(args, "up"));
+    return qmp_empty();
+}
+
+static void add_counter(const char *name, uint64_t value, void *opaque)
+{
+    json_object_set_int_member(opaque, name, value);
+}
+
+static JsonObject *queue_stats(VirtIONet *nic, unsigned idx)
+{
+    VirtIONetQueueStats stats;
+    JsonObject *obj = json_object_new();
+
+    virtio_net_queue_stats(nic, idx, &stats);
+    json_object_set_int_member(obj, "index", idx);
+    json_object_set_string_member(obj, "direction", idx % 2 ? "tx" : "rx");
+    virtio_net_stats_foreach(&stats, add_counter, obj);
+    return obj;
+}
+
+static JsonObject *nic_stats(VirtIONet *nic)
+{
+    JsonObject *obj = json_object_new();
+    JsonArray *queues = json_array_new();
+
+    for (unsigned i = 0; i < 2 * virtio_net_max_pairs(nic); i++) {
+        json_array_add_object_element(queues, queue_stats(nic, i));
+    }
+    json_object_set_string_member(obj, "id", virtio_net_id(nic));
+    json_object_set_string_member(obj, "netdev",
+                                  net_backend_id(virtio_net_backend(nic)));
+    json_object_set_boolean_member(obj, "link", virtio_net_link_up(nic));
+    json_object_set_array_member(obj, "queues", queues);
+    return obj;
+}
+
+static JsonNode *cmd_query_nic_stats(void *opaque, JsonObject *args,
+                                     GError **errp)
+{
+    QmpNetTarget *target = opaque;
+    JsonArray *list = json_array_new();
+    JsonNode *node = json_node_new(JSON_NODE_ARRAY);
+
+    for (guint i = 0; i < target->nics->len; i++) {
+        json_array_add_object_element(list,
+                                      nic_stats(target->nics->pdata[i]));
+    }
+    json_node_take_array(node, list);
+    return node;
+}
+
+static const QmpArg set_link_args[] = {
+    { "name", QMP_STRING },
+    { "up", QMP_BOOL },
+    { NULL }
+};
+
+const QmpCommand qmp_net_commands[] = {
+    { "quit", NULL, cmd_quit },
+    { "set_link", set_link_args, cmd_set_link },
+    { "x-query-nic-stats", NULL, cmd_query_nic_stats },
+    { NULL }
+};
