@@ -242,16 +242,16 @@ static bool aio_accept_notification(AioContext *ctx)
 static int64_t aio_timeout_ns(const AioContext *ctx)
 {
     int64_t deadline_ns = aio_next_deadline_ns(ctx);
-    int64_t left_ns;
+    int64_t now_ns;
 
     if (deadline_ns == INT64_MAX) {
         return -1;
     }
-    left_ns = deadline_ns - aio_now_ns(ctx);
-    if (left_ns <= 0) {
+    now_ns = aio_now_ns(ctx);
+    if (deadline_ns <= now_ns) {
         return 0;
     }
-    return clock_is_virtual(ctx->clock) ? -1 : left_ns;
+    return clock_is_virtual(ctx->clock) ? -1 : deadline_ns - now_ns;
 }
 
 /* A wait that polls first, and learns. */
