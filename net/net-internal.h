@@ -11,7 +11,11 @@
 typedef struct NetBackendType {
     const char *name;
     const char *help;           /* one line for -netdev help */
-    /* Fills nb->caps, nb->queues[].  Takes its keys from @kv. */
+    /*
+     * Fills nb->caps, nb->queues[].  Takes its keys from @kv and refuses
+     * leftovers (keyval_check_empty()) before it opens, runs or creates
+     * anything outside this process.
+     */
     NetBackend *(*create)(KeyVal *kv, const char *id, AioContext *ctx,
                           GError **errp);
     void (*free)(NetBackend *nb);
@@ -53,5 +57,21 @@ struct NetQueue {
 extern const NetBackendType net_tap_type;
 extern const NetBackendType net_user_type;
 extern const NetBackendType net_hubport_type;
+
+/*
+ * net_backend_init: fill the common part; @nb is zeroed.  The queue array is
+ * allocated, its entries are the backend's to fill with net_queue_init().
+ * net_backend_fini: free the common part, not the queues themselves.
+ */
+void net_backend_init(NetBackend *nb, const NetBackendType *type,
+                      const char *id, unsigned queues);
+void net_backend_fini(NetBackend *nb);
+
+/* net_queue_init: make @nq queue number @index of @nb. */
+void net_queue_init(NetQueue *nq, NetBackend *nb, unsigned index);
+
+/* net_set_error: vnet_set_error() that starts with "-netdev id=ID: ". */
+void net_set_error(GError **errp, const KeyVal *kv, const char *id,
+                   const char *fmt, ...) G_GNUC_PRINTF(4, 5);
 
 #endif /* NET_NET_INTERNAL_H */
