@@ -39,7 +39,7 @@ typedef enum VuRead {
     VU_READ_END,            /* the peer is gone, or has to go */
 } VuRead;
 
-/* ---- descriptors --------------------------------------------------------- */
+/* ---- descriptors -------------------------------------------------------- */
 
 int vu_msg_take_fd(VuMsg *m)
 {
@@ -80,7 +80,7 @@ static void msg_take_cmsg(VuMsg *m, const struct cmsghdr *cmsg)
     }
 }
 
-/* ---- reading --------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------ */
 
 static void G_GNUC_PRINTF(2, 3) conn_complain(VuConn *c, const char *fmt, ...)
 {
@@ -233,7 +233,7 @@ static void conn_readable(void *opaque)
     }
 }
 
-/* ---- writing --------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------ */
 
 bool vu_conn_reply(VuConn *c, const VuMsg *m)
 {
@@ -258,7 +258,7 @@ bool vu_conn_reply(VuConn *c, const VuMsg *m)
     return false;
 }
 
-/* ---- life ------------------------------------------------------------------ */
+/* ---- life --------------------------------------------------------------- */
 
 static const AioHandlerOps conn_ops = { .readable = conn_readable };
 

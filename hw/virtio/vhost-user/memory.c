@@ -86,7 +86,7 @@ static void resume_rings(VuConn *c)
     }
 }
 
-/* ---- messages ------------------------------------------------------------ */
+/* ---- messages ----------------------------------------------------------- */
 
 static bool table_build(VuMsg *m, GuestMapBuilder *b, GError **errp)
 {
@@ -191,7 +191,7 @@ VuVerdict vu_get_max_mem_slots(VuConn *c, VuMsg *m, GError **errp)
     return VU_OK;
 }
 
-/* ---- life ------------------------------------------------------------------ */
+/* ---- life --------------------------------------------------------------- */
 
 void vu_memory_init(VuConn *c)
 {

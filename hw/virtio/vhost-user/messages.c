@@ -36,7 +36,7 @@ static const uint64_t vu_protocol_features =
     BIT_ULL(VU_PROTOCOL_F_RESET_DEVICE) |
     BIT_ULL(VU_PROTOCOL_F_CONFIGURE_MEM_SLOTS);
 
-/* ---- negotiation ----------------------------------------------------------- */
+/* ---- negotiation -------------------------------------------------------- */
 
 /* What the device has, less what this transport cannot carry. */
 static uint64_t conn_device_features(const VuConn *c)
@@ -122,7 +122,7 @@ static VuVerdict vu_reset_device(VuConn *c, VuMsg *m, GError **errp)
     return VU_OK;
 }
 
-/* ---- network --------------------------------------------------------------- */
+/* ---- network ------------------------------------------------------------ */
 
 /* QEMU sends the first one before any ring is set up. */
 static VuVerdict vu_send_rarp(VuConn *c, VuMsg *m, GError **errp)
@@ -143,7 +143,7 @@ static VuVerdict vu_net_set_mtu(VuConn *c, VuMsg *m, GError **errp)
     return VU_OK;
 }
 
-/* ---- the table --------------------------------------------------------------- */
+/* ---- the table ---------------------------------------------------------- */
 
 typedef enum VuFds {
     VU_FDS_NONE,
@@ -211,7 +211,7 @@ G_STATIC_ASSERT(VU_MEM_TABLE_MAX <= VU_MAX_FDS);
 G_STATIC_ASSERT(VU_MAX_RINGS == VU_VRING_INDEX_MASK + 1);
 G_STATIC_ASSERT(VU_VRING_NO_FD == VU_VRING_INDEX_MASK + 1);
 
-/* ---- the rules for all ------------------------------------------------------ */
+/* ---- the rules for all -------------------------------------------------- */
 
 static bool check_size(const VuRow *row, const VuMsg *m, GError **errp)
 {

@@ -39,7 +39,7 @@
 /* Pace of polling for a ring without kicks: a timer tick of most guests. */
 #define VU_POLL_INTERVAL_NS (1 * NS_PER_MS)
 
-/* ---- small questions ------------------------------------------------------- */
+/* ---- small questions ---------------------------------------------------- */
 
 static VuRing *ring_at(VuConn *c, uint32_t index, GError **errp)
 {
@@ -234,7 +234,7 @@ void vu_rings_cleanup(VuConn *c)
     g_free(c->rings);
 }
 
-/* ---- size, addresses, base --------------------------------------------- */
+/* ---- size, addresses, base ---------------------------------------------- */
 
 /*
  * The guest may have chosen the size, so a bad one is not the front-end's
@@ -329,7 +329,7 @@ VuVerdict vu_get_vring_base(VuConn *c, VuMsg *m, GError **errp)
     return VU_OK;
 }
 
-/* ---- descriptors ------------------------------------------------------------ */
+/* ---- descriptors -------------------------------------------------------- */
 
 /* Eventfds live on an inode without a type; pipes, sockets, files have one. */
 static bool is_eventfd(int fd)

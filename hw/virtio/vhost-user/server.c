@@ -9,27 +9,19 @@
  * A lost connection leads from serving back to listening.  The NIC, its
  * backend and its counters stay; what the front-end had set up is gone.
  *
- * The socket file: a file that refuses connections is left over from a
- * process that died, and is replaced.  Any other file stays, and so does ours
- * if somebody has put another in its place by the time we go.
- *
- * Limits: two processes that replace one stale file at the same moment may
- * both believe they own it; the loser's socket is unreachable.
+ * Limits: who connects is not asked who he is; the mode of the socket file
+ * and its directory decide.
  */
 #include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <glib-unix.h>
 
 #include "hw/virtio/vhost-user.h"
+#include "util/unix-socket.h"
 #include "vhost-user-internal.h"
-
-/* Front-ends that may wait for their turn. */
-#define VU_BACKLOG 8
 
 /* How long not to accept when the process has no descriptor to spare. */
 #define VU_ACCEPT_RETRY_NS (100 * NS_PER_MS)
@@ -45,12 +37,10 @@ struct VhostUserExport {
     AioHandler *listener;
     AioTimer retry_timer;
 
-    char *path;                 /* NULL: not ours to unlink */
-    dev_t dev;                  /* the file we created */
-    ino_t ino;
+    UnixListener *socket;       /* NULL: lfd was given to us */
 };
 
-/* ---- connections ----------------------------------------------------------- */
+/* ---- connections -------------------------------------------------------- */
 
 static void export_listen_again(void *opaque)
 {
@@ -122,103 +112,7 @@ static void export_accept(void *opaque)
 
 static const AioHandlerOps listener_ops = { .readable = export_accept };
 
-/* ---- the socket file ------------------------------------------------------- */
-
-static bool path_to_addr(const char *path, struct sockaddr_un *addr,
-                         GError **errp)
-{
-    size_t len = strlen(path);
-
-    memset(addr, 0, sizeof(*addr));
-    addr->sun_family = AF_UNIX;
-    if (len == 0 || len >= sizeof(addr->sun_path)) {
-        vnet_set_error(errp, "socket path '%s' has %zu bytes; use 1 to %zu",
-                       path, len, sizeof(addr->sun_path) - 1);
-        return false;
-    }
-    memcpy(addr->sun_path, path, len);
-    return true;
-}
-
-/* is_stale: nobody listens.  Asking does not wait, even for a full queue. */
-static bool is_stale(const struct sockaddr_un *addr)
-{
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    bool stale;
-
-    if (fd < 0) {
-        return false;
-    }
-    stale = connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) < 0 &&
-            errno == ECONNREFUSED;
-    close(fd);
-    return stale;
-}
-
-/* path_make_free: remove a stale socket; anything else is an error. */
-static bool path_make_free(const char *path, const struct sockaddr_un *addr,
-                           GError **errp)
-{
-    struct stat st;
-
-    if (lstat(path, &st) < 0) {
-        return true;            /* bind() knows what is wrong, if anything */
-    }
-    if (!S_ISSOCK(st.st_mode)) {
-        vnet_set_error(errp, "cannot listen on '%s': it exists and is not a "
-                       "socket; remove it or choose another path", path);
-        return false;
-    }
-    if (!is_stale(addr)) {
-        vnet_set_error(errp, "cannot listen on '%s': another process uses "
-                       "this socket; stop it or choose another path", path);
-        return false;
-    }
-    if (unlink(path) < 0 && errno != ENOENT) {
-        vnet_set_error(errp, "cannot replace the unused socket '%s': %s; "
-                       "remove it or choose another path", path,
-                       g_strerror(errno));
-        return false;
-    }
-    return true;
-}
-
-/*
- * export_bind: create the file.  The mode is set on the socket before it is
- * bound, so there is no moment in which others could connect.
- */
-static bool export_bind(VhostUserExport *exp, const char *path,
-                        const struct sockaddr_un *addr, GError **errp)
-{
-    struct stat st;
-
-    fchmod(exp->lfd, 0600);
-    if (bind(exp->lfd, (const struct sockaddr *)addr, sizeof(*addr)) < 0) {
-        vnet_set_error(errp, "cannot create socket '%s': %s; choose a path "
-                       "in an existing directory you may write to", path,
-                       g_strerror(errno));
-        return false;
-    }
-    if (lstat(path, &st) == 0) {
-        exp->path = g_strdup(path);
-        exp->dev = st.st_dev;
-        exp->ino = st.st_ino;
-    }
-    return true;
-}
-
-static void export_unlink(VhostUserExport *exp)
-{
-    struct stat st;
-
-    if (exp->path && lstat(exp->path, &st) == 0 && st.st_dev == exp->dev &&
-        st.st_ino == exp->ino) {
-        unlink(exp->path);
-    }
-    g_free(exp->path);
-}
-
-/* ---- life ------------------------------------------------------------------ */
+/* ---- life --------------------------------------------------------------- */
 
 static VhostUserExport *export_new(const char *id, VirtIONet *nic,
                                    AioContext *main_ctx)
@@ -243,8 +137,9 @@ void vhost_user_export_free(VhostUserExport *exp)
     }
     aio_timer_del(&exp->retry_timer);
     aio_handler_delete(exp->listener);
-    export_unlink(exp);
-    if (exp->lfd >= 0) {
+    if (exp->socket) {
+        unix_listener_free(exp->socket);
+    } else if (exp->lfd >= 0) {
         close(exp->lfd);
     }
     g_free(exp->id);
@@ -258,39 +153,20 @@ static bool export_watch(VhostUserExport *exp, GError **errp)
     return exp->listener;
 }
 
-static bool export_listen(VhostUserExport *exp, const char *path,
-                          GError **errp)
-{
-    struct sockaddr_un addr;
-
-    if (!path_to_addr(path, &addr, errp) ||
-        !path_make_free(path, &addr, errp)) {
-        return false;
-    }
-    exp->lfd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (exp->lfd < 0) {
-        vnet_set_error(errp, "cannot create a socket for '%s': %s", path,
-                       g_strerror(errno));
-        return false;
-    }
-    if (!export_bind(exp, path, &addr, errp)) {
-        return false;
-    }
-    if (listen(exp->lfd, VU_BACKLOG) < 0) {
-        vnet_set_error(errp, "cannot listen on '%s': %s", path,
-                       g_strerror(errno));
-        return false;
-    }
-    return export_watch(exp, errp);
-}
-
 VhostUserExport *vhost_user_export_new_path(const char *id, VirtIONet *nic,
                                             AioContext *main_ctx,
                                             const char *path, GError **errp)
 {
-    VhostUserExport *exp = export_new(id, nic, main_ctx);
+    UnixListener *socket = unix_listener_new(path, errp);
+    VhostUserExport *exp;
 
-    if (!export_listen(exp, path, errp)) {
+    if (!socket) {
+        return NULL;
+    }
+    exp = export_new(id, nic, main_ctx);
+    exp->socket = socket;
+    exp->lfd = unix_listener_fd(socket);
+    if (!export_watch(exp, errp)) {
         vhost_user_export_free(exp);
         return NULL;
     }

@@ -13,8 +13,8 @@
  * waits for the peer: a message arrives in as many pieces as it likes, and a
  * peer that does not take its replies loses the connection.
  */
-#ifndef HW_VIRTIO_VHOST_USER_INTERNAL_H
-#define HW_VIRTIO_VHOST_USER_INTERNAL_H
+#ifndef HW_VIRTIO_VHOST_USER_VHOST_USER_INTERNAL_H
+#define HW_VIRTIO_VHOST_USER_VHOST_USER_INTERNAL_H
 
 #include "hw/net/virtio-net.h"
 #include "util/aio.h"
@@ -22,7 +22,7 @@
 #include "util/report.h"
 #include "vhost-user-proto.h"
 
-/* ---- a message ----------------------------------------------------------- */
+/* ---- a message ---------------------------------------------------------- */
 
 typedef struct VuMsg {
     VuHeader hdr;
@@ -59,7 +59,7 @@ typedef enum VuVerdict {
                      * connection ends */
 } VuVerdict;
 
-/* ---- rings ----------------------------------------------------------------- */
+/* ---- rings -------------------------------------------------------------- */
 
 /*
  * A ring is, by its fields:
@@ -82,7 +82,7 @@ typedef struct VuRing {
 /* The index in SET_VRING_KICK has eight bits. */
 #define VU_MAX_RINGS 256
 
-/* ---- a connection -------------------------------------------------------- */
+/* ---- a connection ------------------------------------------------------- */
 
 typedef struct VuConn VuConn;
 typedef void VuConnGoneFunc(void *opaque);
@@ -146,7 +146,7 @@ int vu_msg_take_fd(VuMsg *m);
  */
 bool vu_conn_reply(VuConn *c, const VuMsg *m);
 
-/* ---- messages.c ------------------------------------------------------------ */
+/* ---- messages.c --------------------------------------------------------- */
 
 /*
  * vu_dispatch: check and carry out the message in c->msg, and reply.
@@ -155,7 +155,7 @@ bool vu_conn_reply(VuConn *c, const VuMsg *m);
  */
 bool vu_dispatch(VuConn *c);
 
-/* ---- memory.c and rings.c: handlers of the table ------------------------- */
+/* ---- memory.c and rings.c: handlers of the table ------------------------ */
 
 typedef VuVerdict VuHandler(VuConn *c, VuMsg *m, GError **errp);
 
@@ -206,4 +206,4 @@ bool vu_rings_suspend(VuConn *c, const GuestMap *map);
  */
 void vu_rings_resume(VuConn *c);
 
-#endif /* HW_VIRTIO_VHOST_USER_INTERNAL_H */
+#endif /* HW_VIRTIO_VHOST_USER_VHOST_USER_INTERNAL_H */

@@ -7,8 +7,8 @@
  * what travels, so its size is asserted.  Only what this back-end speaks is
  * here; a front-end does not send the rest unless it was offered.
  */
-#ifndef HW_VIRTIO_VHOST_USER_PROTO_H
-#define HW_VIRTIO_VHOST_USER_PROTO_H
+#ifndef HW_VIRTIO_VHOST_USER_VHOST_USER_PROTO_H
+#define HW_VIRTIO_VHOST_USER_VHOST_USER_PROTO_H
 
 #include <glib.h>
 #include <stdint.h>
@@ -114,4 +114,4 @@ typedef struct VuMemReg {
 } VuMemReg;
 G_STATIC_ASSERT(sizeof(VuMemReg) == 40);
 
-#endif /* HW_VIRTIO_VHOST_USER_PROTO_H */
+#endif /* HW_VIRTIO_VHOST_USER_VHOST_USER_PROTO_H */
