@@ -89,25 +89,34 @@ static void win_compact(VirtIONetRx *rx)
     rx->win_tail = count;
 }
 
-/* Take the buffers just popped behind the tail into account. */
+static const char *check_buffer(const VirtIONetRx *rx,
+                                const VirtQueueElem *elem)
+{
+    if (elem->in_num == 0) {
+        return "receive buffer that is not writable";
+    }
+    /* virtio 1.3, 5.1.6.3.1: each buffer takes at least the header */
+    if (elem->in_bytes < rx->q.n->hdr_len) {
+        return "receive buffer shorter than a header";
+    }
+    return NULL;
+}
+
+/* The buffers just popped behind the tail are in the window, good or bad. */
 static bool win_accept(VirtIONetRx *rx, unsigned popped)
 {
-    for (unsigned i = 0; i < popped; i++) {
-        VirtQueueElem *elem = rx->win[rx->win_tail];
+    const char *why = NULL;
 
-        if (elem->in_num == 0) {
-            virtqueue_break(rx->q.vq, "receive buffer that is not writable");
-            return false;
-        }
-        /* virtio 1.3, 5.1.6.3.1: each buffer takes at least the header */
-        if (elem->in_bytes < rx->q.n->hdr_len) {
-            virtqueue_break(rx->q.vq, "receive buffer shorter than a header");
-            return false;
-        }
-        rx->win_tail++;
+    for (unsigned i = 0; i < popped; i++) {
+        VirtQueueElem *elem = rx->win[rx->win_tail++];
+
         rx->win_bytes += elem->in_bytes;
+        why = why ? why : check_buffer(rx, elem);
     }
-    return true;
+    if (why) {
+        virtqueue_break(rx->q.vq, why);
+    }
+    return !why;
 }
 
 /*
