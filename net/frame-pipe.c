@@ -17,13 +17,14 @@
  * A full barrier between write and read on both sides makes it certain that
  * at least one of the two sees the other.
  *
- * An end's bottom half is scheduled by the other end, so it is deleted in
- * three steps: the pointer is taken away, the other context is passed through
- * once, and only then is it deleted in its own.
+ * An end's bottom half is scheduled by the other end, which may do so while
+ * this one is being closed: a leaf lock covers the pointer and the scheduling,
+ * never a callback.  It is taken only when the other end waits for the call.
  */
 #include "frame-pipe.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,14 +37,16 @@
 #define FRAME_CACHE_LINE    64
 
 typedef struct FramePipeEnd {
-    /* Written by main; what the other end schedules, NULL once closed. */
-    _Atomic(AioBH *) bh;
-    /* Written by main while this end is quiet. */
+    atomic_bool open;
+    pthread_mutex_t lock;       /* may the other end schedule bh? */
+    bool callable;              /* under lock */
+
+    /* Written while this end is quiet. */
     FramePipe *pipe;
     AioContext *ctx;            /* NULL: closed */
     AioFunc *fn;
     void *opaque;
-    AioBH *own_bh;              /* the same, for this end */
+    AioBH *bh;
 } FramePipeEnd;
 
 struct FramePipe {
@@ -82,6 +85,8 @@ FramePipe *frame_pipe_new(size_t bytes)
     p->data = g_malloc(bytes);
     p->consumer.pipe = p;
     p->producer.pipe = p;
+    pthread_mutex_init(&p->consumer.lock, NULL);
+    pthread_mutex_init(&p->producer.lock, NULL);
     return p;
 }
 
@@ -91,15 +96,27 @@ void frame_pipe_free(FramePipe *p)
         return;
     }
     assert(!p->consumer.ctx && !p->producer.ctx);
+    pthread_mutex_destroy(&p->consumer.lock);
+    pthread_mutex_destroy(&p->producer.lock);
     g_free(p->data);
     free(p);
 }
 
-/* ---- producer -------------------------------------------------------------- */
+/* Either end calls the other. */
+static void frame_pipe_call(FramePipeEnd *e)
+{
+    pthread_mutex_lock(&e->lock);
+    if (e->callable) {
+        aio_bh_schedule(e->bh);
+    }
+    pthread_mutex_unlock(&e->lock);
+}
+
+/* ---- producer -------------------------------------------------------- */
 
 bool frame_pipe_is_open(FramePipe *p)
 {
-    return atomic_load_explicit(&p->consumer.bh, memory_order_relaxed);
+    return atomic_load_explicit(&p->consumer.open, memory_order_relaxed);
 }
 
 static size_t frame_pipe_used(FramePipe *p)
@@ -137,12 +154,10 @@ bool frame_pipe_push(FramePipe *p, const struct iovec *iov, unsigned iovcnt,
 
 void frame_pipe_flush(FramePipe *p)
 {
-    AioBH *bh = atomic_load_explicit(&p->consumer.bh, memory_order_acquire);
-
     /* Pairs with the barrier in frame_pipe_want(). */
     atomic_thread_fence(memory_order_seq_cst);
-    if (bh && atomic_load_explicit(&p->want, memory_order_relaxed)) {
-        aio_bh_schedule(bh);
+    if (atomic_load_explicit(&p->want, memory_order_relaxed)) {
+        frame_pipe_call(&p->consumer);
     }
 }
 
@@ -154,7 +169,7 @@ bool frame_pipe_half_full(FramePipe *p)
 bool frame_pipe_wait_room(FramePipe *p)
 {
     atomic_store_explicit(&p->need_room, true, memory_order_relaxed);
-    /* Pairs with the barrier in frame_pipe_pop(). */
+    /* Pairs with the barriers in frame_pipe_pop() and _close_consumer(). */
     atomic_thread_fence(memory_order_seq_cst);
     if (!frame_pipe_is_open(p) || !frame_pipe_half_full(p)) {
         /* Lost to the consumer: on_room is on its way, so wait for it. */
@@ -166,7 +181,7 @@ bool frame_pipe_wait_room(FramePipe *p)
 void frame_pipe_cancel_wait(FramePipe *p)
 {
     atomic_store_explicit(&p->need_room, false, memory_order_relaxed);
-    aio_bh_cancel(p->producer.own_bh);
+    aio_bh_cancel(p->producer.bh);
 }
 
 /* Returns false if there is no room for it. */
@@ -197,7 +212,7 @@ unsigned frame_pipe_send_batch(FramePipe *p, NetPacket *pkts, unsigned n)
     return i;
 }
 
-/* ---- consumer -------------------------------------------------------------- */
+/* ---- consumer -------------------------------------------------------- */
 
 static bool frame_pipe_is_empty(FramePipe *p)
 {
@@ -227,10 +242,8 @@ static const uint8_t *frame_pipe_front(FramePipe *p, size_t *tail,
 
 static void frame_pipe_call_producer(FramePipe *p)
 {
-    AioBH *bh = atomic_load_explicit(&p->producer.bh, memory_order_acquire);
-
-    if (atomic_exchange(&p->need_room, false) && bh) {
-        aio_bh_schedule(bh);
+    if (atomic_exchange(&p->need_room, false)) {
+        frame_pipe_call(&p->producer);
     }
 }
 
@@ -267,11 +280,11 @@ void frame_pipe_want(FramePipe *p, bool want)
     /* Pairs with the barrier in frame_pipe_flush(). */
     atomic_thread_fence(memory_order_seq_cst);
     if (want && !frame_pipe_is_empty(p)) {
-        aio_bh_schedule(p->consumer.own_bh);
+        aio_bh_schedule(p->consumer.bh);
     }
 }
 
-/* ---- ends -------------------------------------------------------------------- */
+/* ---- ends ------------------------------------------------------------ */
 
 static bool frame_pipe_has_work(FramePipe *p)
 {
@@ -287,7 +300,7 @@ static void frame_pipe_data_bh(void *opaque)
         p->consumer.fn(p->consumer.opaque);
     }
     if (frame_pipe_has_work(p)) {
-        aio_bh_schedule(p->consumer.own_bh);
+        aio_bh_schedule(p->consumer.bh);
     }
 }
 
@@ -305,14 +318,25 @@ static void frame_pipe_open_end(FramePipeEnd *e, AioContext *ctx, AioFunc *bh,
     e->ctx = ctx;
     e->fn = fn;
     e->opaque = opaque;
-    e->own_bh = aio_bh_new(ctx, bh, e->pipe);
-    /* Pairs with the acquire loads of the other end. */
-    atomic_store_explicit(&e->bh, e->own_bh, memory_order_release);
+    e->bh = aio_bh_new(ctx, bh, e->pipe);
+    pthread_mutex_lock(&e->lock);
+    e->callable = true;
+    pthread_mutex_unlock(&e->lock);
+    atomic_store_explicit(&e->open, true, memory_order_release);
+}
+
+/* The consumer's context, or while it is quiet. */
+static void frame_pipe_discard(FramePipe *p)
+{
+    p->head_seen = atomic_load_explicit(&p->head, memory_order_acquire);
+    atomic_store_explicit(&p->tail, p->head_seen, memory_order_release);
 }
 
 void frame_pipe_open_consumer(FramePipe *p, AioContext *ctx, AioFunc *on_data,
                               void *opaque)
 {
+    /* What a producer pushed while the last consumer closed. */
+    frame_pipe_discard(p);
     frame_pipe_open_end(&p->consumer, ctx, frame_pipe_data_bh, on_data,
                         opaque);
 }
@@ -324,48 +348,37 @@ void frame_pipe_open_producer(FramePipe *p, AioContext *ctx, AioFunc *on_room,
                         opaque);
 }
 
-/* Once this has run in an end's context, that end sees the new state. */
-static void frame_pipe_pass_bh(void *opaque)
-{
-    FramePipe *p = opaque;
-
-    if (!frame_pipe_is_open(p)) {
-        frame_pipe_call_producer(p);
-    }
-}
-
-static void frame_pipe_end_delete_bh(void *opaque)
+/* The end's own context, so that its callback is not running. */
+static void frame_pipe_delete_bh(void *opaque)
 {
     FramePipeEnd *e = opaque;
 
-    aio_bh_delete(e->own_bh);
-    e->own_bh = NULL;
+    aio_bh_delete(e->bh);
+    e->bh = NULL;
 }
 
-static void frame_pipe_close_end(FramePipeEnd *e, FramePipeEnd *other)
+static void frame_pipe_close_end(FramePipeEnd *e)
 {
-    if (!e->ctx) {
-        return;
-    }
-    atomic_store_explicit(&e->bh, NULL, memory_order_relaxed);
-    if (other->ctx) {
-        aio_wait_bh_oneshot(other->ctx, frame_pipe_pass_bh, e->pipe);
-    }
-    aio_wait_bh_oneshot(e->ctx, frame_pipe_end_delete_bh, e);
+    atomic_store_explicit(&e->open, false, memory_order_relaxed);
+    pthread_mutex_lock(&e->lock);
+    e->callable = false;
+    pthread_mutex_unlock(&e->lock);
+    aio_wait_bh_oneshot(e->ctx, frame_pipe_delete_bh, e);
     e->ctx = NULL;
 }
 
 void frame_pipe_close_consumer(FramePipe *p)
 {
     atomic_store_explicit(&p->want, false, memory_order_relaxed);
-    frame_pipe_close_end(&p->consumer, &p->producer);
-    /* No producer pushes into a closed pipe. */
-    p->head_seen = atomic_load_explicit(&p->head, memory_order_acquire);
-    atomic_store_explicit(&p->tail, p->head_seen, memory_order_release);
+    frame_pipe_close_end(&p->consumer);
+    frame_pipe_discard(p);
+    /* Pairs with the barrier in frame_pipe_wait_room(). */
+    atomic_thread_fence(memory_order_seq_cst);
+    frame_pipe_call_producer(p);
 }
 
 void frame_pipe_close_producer(FramePipe *p)
 {
-    frame_pipe_close_end(&p->producer, &p->consumer);
+    frame_pipe_close_end(&p->producer);
     atomic_store_explicit(&p->need_room, false, memory_order_relaxed);
 }

@@ -7,8 +7,9 @@
  * may live in the same context.  Neither callback is ever run from inside a
  * call of the other end.
  *
- * Ends are opened and closed by main, while their own context does not use
- * the pipe; the other end may be busy all the while.
+ * Ends are opened and closed while their own context does not use the pipe, by
+ * main or in that context; the other end may be busy all the while, and is not
+ * waited for.
  */
 #ifndef NET_FRAME_PIPE_H
 #define NET_FRAME_PIPE_H
@@ -26,7 +27,7 @@ FramePipe *frame_pipe_new(size_t bytes);
 /* frame_pipe_free: both ends must be closed. */
 void frame_pipe_free(FramePipe *p);
 
-/* ---- ends: main context ------------------------------------------------ */
+/* ---- ends ------------------------------------------------------------ */
 
 /*
  * frame_pipe_open_consumer: @on_data is called in @ctx while the consumer
@@ -43,13 +44,11 @@ void frame_pipe_open_producer(FramePipe *p, AioContext *ctx, AioFunc *on_room,
 /*
  * frame_pipe_close_consumer: frames in the pipe are discarded, and a producer
  * that waits for room is called.
- *
- * Both wait until the other end's context has let go of this one.
  */
 void frame_pipe_close_consumer(FramePipe *p);
 void frame_pipe_close_producer(FramePipe *p);
 
-/* ---- producer ----------------------------------------------------------- */
+/* ---- producer -------------------------------------------------------- */
 
 /* frame_pipe_is_open: there is a consumer. */
 bool frame_pipe_is_open(FramePipe *p);
@@ -81,7 +80,7 @@ bool frame_pipe_wait_room(FramePipe *p);
 /* frame_pipe_cancel_wait: on_room will not be called. */
 void frame_pipe_cancel_wait(FramePipe *p);
 
-/* ---- consumer ------------------------------------------------------------- */
+/* ---- consumer -------------------------------------------------------- */
 
 /*
  * frame_pipe_pop: take one frame.  Outcomes as net_recv(), never DEAD.

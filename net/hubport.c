@@ -43,7 +43,7 @@ static HubPort *hubport_from_nq(NetQueue *nq)
     return (HubPort *)nq->nb;
 }
 
-/* ---- hubs ------------------------------------------------------------------ */
+/* ---- hubs ------------------------------------------------------------ */
 
 static Hub *hub_get(uint32_t id)
 {
@@ -86,7 +86,7 @@ static int hub_free_slot(const Hub *hub)
     return -1;
 }
 
-/* ---- life ------------------------------------------------------------------ */
+/* ---- life ------------------------------------------------------------ */
 
 static NetBackend *hubport_create(KeyVal *kv, const char *id, AioContext *ctx,
                                   GError **errp)
@@ -97,12 +97,12 @@ static NetBackend *hubport_create(KeyVal *kv, const char *id, AioContext *ctx,
     int slot;
 
     if (!keyval_peek(kv, "hubid")) {
-        net_set_error(errp, kv, id, "hubid= is missing; ports of the same "
+        net_set_error(errp, kv, "hubid= is missing; ports of the same "
                       "number are joined");
         return NULL;
     }
     if (keyval_peek(kv, "netdev")) {
-        net_set_error(errp, kv, id, "netdev=%s: a hub port cannot be joined "
+        net_set_error(errp, kv, "netdev=%s: a hub port cannot be joined "
                       "to another netdev; give that netdev to the NIC itself",
                       keyval_peek(kv, "netdev"));
         return NULL;
@@ -114,7 +114,7 @@ static NetBackend *hubport_create(KeyVal *kv, const char *id, AioContext *ctx,
     hub = hub_get(hubid);
     slot = hub_free_slot(hub);
     if (slot < 0) {
-        net_set_error(errp, kv, id, "hubid=%u has two ports already, %s and "
+        net_set_error(errp, kv, "hubid=%u has two ports already, %s and "
                       "%s; a hub joins two NICs", hub->id,
                       hub->ports[0]->nb.id, hub->ports[1]->nb.id);
         return NULL;
@@ -149,7 +149,7 @@ static char *hubport_info(const NetBackend *nb)
                            peer ? peer->nb.id : "none");
 }
 
-/* ---- packets --------------------------------------------------------------- */
+/* ---- packets --------------------------------------------------------- */
 
 static void hubport_on_data(void *opaque)
 {

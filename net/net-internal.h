@@ -70,8 +70,8 @@ void net_backend_fini(NetBackend *nb);
 /* net_queue_init: make @nq queue number @index of @nb. */
 void net_queue_init(NetQueue *nq, NetBackend *nb, unsigned index);
 
-/* net_set_error: vnet_set_error() that starts with "-netdev id=ID: ". */
-void net_set_error(GError **errp, const KeyVal *kv, const char *id,
-                   const char *fmt, ...) G_GNUC_PRINTF(4, 5);
+/* net_set_error: vnet_set_error() that starts with keyval_subject(). */
+void net_set_error(GError **errp, const KeyVal *kv, const char *fmt, ...)
+    G_GNUC_PRINTF(3, 4);
 
 #endif /* NET_NET_INTERNAL_H */

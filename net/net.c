@@ -8,6 +8,7 @@
 #include "net/net.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "net-internal.h"
 #include "util/report.h"
@@ -21,10 +22,9 @@ static const NetBackendType *const net_types[] = {
 /* A vnet header is at most 20 bytes (virtio 1.3, 5.1.6: hash fields). */
 #define NET_MAX_VNET_HDR    20
 
-/* ---- creation ------------------------------------------------------------ */
+/* ---- creation -------------------------------------------------------- */
 
-void net_set_error(GError **errp, const KeyVal *kv, const char *id,
-                   const char *fmt, ...)
+void net_set_error(GError **errp, const KeyVal *kv, const char *fmt, ...)
 {
     g_autofree char *text = NULL;
     va_list ap;
@@ -32,7 +32,7 @@ void net_set_error(GError **errp, const KeyVal *kv, const char *id,
     va_start(ap, fmt);
     text = g_strdup_vprintf(fmt, ap);
     va_end(ap);
-    vnet_set_error(errp, "%s id=%s: %s", keyval_what(kv), id, text);
+    vnet_set_error(errp, "%s: %s", keyval_subject(kv), text);
 }
 
 void net_backend_init(NetBackend *nb, const NetBackendType *type,
@@ -69,8 +69,8 @@ static const NetBackendType *net_find_type(const KeyVal *kv, const char *name,
         g_string_append_printf(known, "%s%s", i ? ", " : "",
                                net_types[i]->name);
     }
-    vnet_set_error(errp, "%s type=%s: unknown type; known are %s",
-                   keyval_what(kv), name, known->str);
+    vnet_set_error(errp, "%s: type '%s' is not known; known are %s",
+                   keyval_subject(kv), name, known->str);
     return NULL;
 }
 
@@ -86,18 +86,16 @@ static bool net_id_is_good(const char *id)
     return !*id;
 }
 
-static bool net_check_id(const KeyVal *kv, const char *type, const char *id,
-                         GError **errp)
+static bool net_check_id(const KeyVal *kv, const char *id, GError **errp)
 {
     if (!id) {
-        vnet_set_error(errp, "%s %s: id= is missing; a -device finds its "
-                       "netdev by it", keyval_what(kv), type);
+        net_set_error(errp, kv, "id= is missing; a -device finds its netdev "
+                      "by it");
         return false;
     }
     if (!net_id_is_good(id)) {
-        vnet_set_error(errp, "%s %s: id=%s is not an identifier: a letter, "
-                       "then letters, digits, '-', '.', '_'",
-                       keyval_what(kv), type, id);
+        net_set_error(errp, kv, "id=%s is not an identifier: a letter, then "
+                      "letters, digits, '-', '.', '_'", id);
         return false;
     }
     return true;
@@ -117,7 +115,7 @@ NetBackend *net_backend_new(KeyVal *kv, AioContext *ctx, GError **errp)
         return NULL;
     }
     id = keyval_take(kv, "id");
-    if (!net_check_id(kv, name, id, errp)) {
+    if (!net_check_id(kv, id, errp)) {
         return NULL;
     }
     return type->create(kv, id, ctx, errp);
@@ -134,7 +132,7 @@ void net_backend_free(NetBackend *nb)
     nb->type->free(nb);
 }
 
-/* ---- what it is ------------------------------------------------------------ */
+/* ---- what it is ------------------------------------------------------ */
 
 char *net_backend_help(void)
 {
@@ -176,7 +174,7 @@ bool net_backend_claim(NetBackend *nb)
     return true;
 }
 
-/* ---- how its frames look --------------------------------------------------- */
+/* ---- how its frames look --------------------------------------------- */
 
 bool net_backend_set_vnet_hdr_len(NetBackend *nb, unsigned len)
 {
@@ -203,7 +201,7 @@ void net_backend_set_offload(NetBackend *nb, unsigned offload)
     }
 }
 
-/* ---- queues ----------------------------------------------------------------- */
+/* ---- queues ---------------------------------------------------------- */
 
 NetQueue *net_backend_queue(NetBackend *nb, unsigned i)
 {

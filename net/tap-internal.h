@@ -11,7 +11,7 @@
 #include "net-internal.h"
 #include "tap-linux.h"
 
-/* ---- options ------------------------------------------------------------ */
+/* ---- options --------------------------------------------------------- */
 
 typedef struct TapOptions {
     char ifname[IFNAMSIZ];      /* "": the kernel chooses */
@@ -27,10 +27,9 @@ typedef struct TapOptions {
 } TapOptions;
 
 /* tap_options_parse: nothing is opened or run; leftover keys are refused. */
-bool tap_options_parse(TapOptions *o, KeyVal *kv, const char *id,
-                       GError **errp);
+bool tap_options_parse(TapOptions *o, KeyVal *kv, GError **errp);
 
-/* ---- queues --------------------------------------------------------------- */
+/* ---- queues ---------------------------------------------------------- */
 
 typedef struct TapQueue {
     NetQueue nq;

@@ -26,7 +26,7 @@
 #define TUN_F_USO6  0x40
 #endif
 
-/* ---- opening --------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------- */
 
 static char *tap_reason_open(int err)
 {
@@ -65,7 +65,8 @@ static char *tap_reason_attach(int err, const char *ifname, unsigned queues)
 }
 
 /* Returns 0 or an errno. */
-static int tap_fd_attach(int fd, struct ifreq *ifr, unsigned queues, short flags)
+static int tap_fd_attach(int fd, struct ifreq *ifr, unsigned queues,
+                         short flags)
 {
     ifr->ifr_flags = flags | (queues > 1 ? IFF_MULTI_QUEUE : 0);
     if (ioctl(fd, TUNSETIFF, ifr) == 0) {
@@ -123,7 +124,7 @@ bool tap_fd_identify(int fd, TapFdInfo *info)
     return true;
 }
 
-/* ---- set-up -------------------------------------------------------------------- */
+/* ---- set-up ---------------------------------------------------------- */
 
 void tap_fd_probe_offloads(int fd, TapOffloads *offloads)
 {

@@ -40,7 +40,7 @@ static const char *const tap_not_with_fd[] = {
     "ifname", "script", "downscript", "vnet_hdr", "queues",
 };
 
-static bool tap_check_refused(KeyVal *kv, const char *id, GError **errp)
+static bool tap_check_refused(KeyVal *kv, GError **errp)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(tap_refused); i++) {
         const char *key = tap_refused[i].key;
@@ -55,7 +55,7 @@ static bool tap_check_refused(KeyVal *kv, const char *id, GError **errp)
             return false;
         }
         if (on) {
-            net_set_error(errp, kv, id, "%s=%s: %s", key, value,
+            net_set_error(errp, kv, "%s=%s: %s", key, value,
                           tap_refused[i].reason);
             return false;
         }
@@ -63,27 +63,27 @@ static bool tap_check_refused(KeyVal *kv, const char *id, GError **errp)
     return true;
 }
 
-/* ---- descriptors ----------------------------------------------------------- */
+/* ---- descriptors ----------------------------------------------------- */
 
 static bool tap_add_fd(TapOptions *o, const char *key, const char *text,
-                       const KeyVal *kv, const char *id, GError **errp)
+                       const KeyVal *kv, GError **errp)
 {
     guint64 fd;
 
     if (!g_ascii_string_to_unsigned(text, 10, 0, INT_MAX, &fd, NULL)) {
-        net_set_error(errp, kv, id, "%s=%s is not the number of an open file "
+        net_set_error(errp, kv, "%s=%s is not the number of an open file "
                       "descriptor", key, text);
         return false;
     }
     for (unsigned i = 0; i < o->queues; i++) {
         if (o->fds[i] == (int)fd) {
-            net_set_error(errp, kv, id, "%s: %s is there twice; each queue "
+            net_set_error(errp, kv, "%s: %s is there twice; each queue "
                           "has its own", key, text);
             return false;
         }
     }
     if (o->queues == TAP_MAX_QUEUES) {
-        net_set_error(errp, kv, id, "%s: more than %u queues", key,
+        net_set_error(errp, kv, "%s: more than %u queues", key,
                       TAP_MAX_QUEUES);
         return false;
     }
@@ -91,48 +91,46 @@ static bool tap_add_fd(TapOptions *o, const char *key, const char *text,
     return true;
 }
 
-static bool tap_parse_fds(TapOptions *o, KeyVal *kv, const char *id,
-                          GError **errp)
+static bool tap_parse_fds(TapOptions *o, KeyVal *kv, GError **errp)
 {
     const char *fd = keyval_take(kv, "fd");
     const char *fds = keyval_take(kv, "fds");
     g_auto(GStrv) list = NULL;
 
     if (fd && fds) {
-        net_set_error(errp, kv, id, "fd=%s and fds=%s exclude each other", fd,
+        net_set_error(errp, kv, "fd=%s and fds=%s exclude each other", fd,
                       fds);
         return false;
     }
     if (fd) {
-        return tap_add_fd(o, "fd", fd, kv, id, errp);
+        return tap_add_fd(o, "fd", fd, kv, errp);
     }
     list = g_strsplit(fds, ":", -1);
     for (char **p = list; *p; p++) {
-        if (!tap_add_fd(o, "fds", *p, kv, id, errp)) {
+        if (!tap_add_fd(o, "fds", *p, kv, errp)) {
             return false;
         }
     }
     return true;
 }
 
-static bool tap_parse_passed(TapOptions *o, KeyVal *kv, const char *id,
-                             GError **errp)
+static bool tap_parse_passed(TapOptions *o, KeyVal *kv, GError **errp)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(tap_not_with_fd); i++) {
         const char *value = keyval_peek(kv, tap_not_with_fd[i]);
 
         if (value) {
-            net_set_error(errp, kv, id, "%s=%s has no meaning for a tap that "
+            net_set_error(errp, kv, "%s=%s has no meaning for a tap that "
                           "is passed with fd= or fds=", tap_not_with_fd[i],
                           value);
             return false;
         }
     }
     o->have_fds = true;
-    return tap_parse_fds(o, kv, id, errp);
+    return tap_parse_fds(o, kv, errp);
 }
 
-/* ---- an interface of ours --------------------------------------------------- */
+/* ---- an interface of ours -------------------------------------------- */
 
 static const char *tap_take_script(KeyVal *kv, const char *key,
                                    const char *otherwise)
@@ -145,14 +143,13 @@ static const char *tap_take_script(KeyVal *kv, const char *key,
     return *script && !g_str_equal(script, "no") ? script : NULL;
 }
 
-static bool tap_parse_interface(TapOptions *o, KeyVal *kv, const char *id,
-                                GError **errp)
+static bool tap_parse_interface(TapOptions *o, KeyVal *kv, GError **errp)
 {
     const char *ifname = keyval_take(kv, "ifname");
     uint64_t queues = 1;
 
     if (ifname && g_strlcpy(o->ifname, ifname, IFNAMSIZ) >= IFNAMSIZ) {
-        net_set_error(errp, kv, id, "ifname=%s is longer than %d characters",
+        net_set_error(errp, kv, "ifname=%s is longer than %d characters",
                       ifname, IFNAMSIZ - 1);
         return false;
     }
@@ -168,20 +165,19 @@ static bool tap_parse_interface(TapOptions *o, KeyVal *kv, const char *id,
     return true;
 }
 
-bool tap_options_parse(TapOptions *o, KeyVal *kv, const char *id,
-                       GError **errp)
+bool tap_options_parse(TapOptions *o, KeyVal *kv, GError **errp)
 {
     uint64_t sndbuf = 0;
 
     *o = (TapOptions) { .vnet_hdr = true };
-    if (!tap_check_refused(kv, id, errp)) {
+    if (!tap_check_refused(kv, errp)) {
         return false;
     }
     if (keyval_peek(kv, "fd") || keyval_peek(kv, "fds")) {
-        if (!tap_parse_passed(o, kv, id, errp)) {
+        if (!tap_parse_passed(o, kv, errp)) {
             return false;
         }
-    } else if (!tap_parse_interface(o, kv, id, errp)) {
+    } else if (!tap_parse_interface(o, kv, errp)) {
         return false;
     }
     o->sndbuf_required = keyval_peek(kv, "sndbuf");

@@ -63,7 +63,7 @@ static void tap_queue_dead_bh(void *opaque)
     q->nq.nic->link_changed(q->nq.nic_opaque, false);
 }
 
-/* ---- tx half ------------------------------------------------------------- */
+/* ---- tx half --------------------------------------------------------- */
 
 static void tap_queue_tx_ready(void *opaque)
 {
@@ -135,7 +135,7 @@ void tap_queue_cancel_tx(NetQueue *nq)
     }
 }
 
-/* ---- rx half ------------------------------------------------------------- */
+/* ---- rx half --------------------------------------------------------- */
 
 static void tap_queue_rx_readable(void *opaque)
 {
@@ -219,7 +219,7 @@ NetRecvStatus tap_queue_recv(NetQueue *nq, const struct iovec *iov,
     return NET_RECV_PACKET;
 }
 
-/* ---- attach, detach, enable ------------------------------------------------- */
+/* ---- attach, detach, enable ------------------------------------------ */
 
 static AioHandler *tap_queue_watch(TapQueue *q, AioContext *ctx,
                                    const AioHandlerOps *ops)

@@ -31,7 +31,7 @@ static TapBackend *tap_from_nb(NetBackend *nb)
     return (TapBackend *)nb;
 }
 
-/* ---- scripts --------------------------------------------------------------- */
+/* ---- scripts --------------------------------------------------------- */
 
 /* Returns NULL, or what went wrong; caller frees. */
 static char *tap_run_script(const char *script, const char *ifname)
@@ -59,7 +59,7 @@ static bool tap_run_upscript(const TapBackend *tb, const char *script,
     g_autofree char *failure = tap_run_script(script, tb->ifname);
 
     if (failure) {
-        net_set_error(errp, kv, tb->nb.id, "script=%s failed for %s: %s; "
+        net_set_error(errp, kv, "script=%s failed for %s: %s; "
                       "script=no runs none", script, tb->ifname, failure);
         return false;
     }
@@ -76,7 +76,7 @@ static void tap_run_downscript(const TapBackend *tb)
     }
 }
 
-/* ---- creation -------------------------------------------------------------- */
+/* ---- creation -------------------------------------------------------- */
 
 /* The descriptor @fd of the caller becomes queue @q. */
 static bool tap_adopt_fd(TapBackend *tb, TapQueue *q, int fd,
@@ -101,7 +101,7 @@ static bool tap_adopt_fd(TapBackend *tb, TapQueue *q, int fd,
         wrong = g_strerror(errno);
     }
     if (wrong) {
-        net_set_error(errp, kv, tb->nb.id, "fd=%d: %s", fd, wrong);
+        net_set_error(errp, kv, "fd=%d: %s", fd, wrong);
         return false;
     }
     g_strlcpy(tb->ifname, info.ifname, IFNAMSIZ);
@@ -118,11 +118,11 @@ static bool tap_open_fd(TapBackend *tb, TapQueue *q, const TapOptions *o,
 
     q->fd = tap_fd_open(tb->ifname, o->queues, &vnet_hdr, &reason);
     if (q->fd < 0) {
-        net_set_error(errp, kv, tb->nb.id, "%s", reason);
+        net_set_error(errp, kv, "%s", reason);
         return false;
     }
     if (o->vnet_hdr_required && !vnet_hdr) {
-        net_set_error(errp, kv, tb->nb.id, "vnet_hdr=on: this kernel's taps "
+        net_set_error(errp, kv, "vnet_hdr=on: this kernel's taps "
                       "have no vnet header; leave it out");
         return false;
     }
@@ -137,13 +137,13 @@ static bool tap_set_up_fd(TapBackend *tb, TapQueue *q, const TapOptions *o,
     TapOffloads offloads;
 
     if (!tap_fd_set_sndbuf(q->fd, o->sndbuf_bytes) && o->sndbuf_required) {
-        net_set_error(errp, kv, nb->id, "sndbuf=%d: %s", o->sndbuf_bytes,
+        net_set_error(errp, kv, "sndbuf=%d: %s", o->sndbuf_bytes,
                       g_strerror(errno));
         return false;
     }
     if (nb->caps.vnet_hdr) {
         if (!tap_fd_set_vnet_hdr_len(q->fd, TAP_DEFAULT_VNET_HDR)) {
-            net_set_error(errp, kv, nb->id, "%s: cannot set the length of its "
+            net_set_error(errp, kv, "%s: cannot set the length of its "
                           "vnet header: %s", tb->ifname, g_strerror(errno));
             return false;
         }
@@ -154,7 +154,7 @@ static bool tap_set_up_fd(TapBackend *tb, TapQueue *q, const TapOptions *o,
     }
     q->enabled = q->nq.index == 0;
     if (!q->enabled && !tap_fd_set_queue(q->fd, false)) {
-        net_set_error(errp, kv, nb->id, "queues=%u: %s is not a multi-queue "
+        net_set_error(errp, kv, "queues=%u: %s is not a multi-queue "
                       "interface: %s", nb->caps.queues, tb->ifname,
                       g_strerror(errno));
         return false;
@@ -196,7 +196,7 @@ static NetBackend *tap_create(KeyVal *kv, const char *id, AioContext *ctx,
     TapBackend *tb;
     TapOptions o;
 
-    if (!tap_options_parse(&o, kv, id, errp)) {
+    if (!tap_options_parse(&o, kv, errp)) {
         return NULL;
     }
     tb = g_new0(TapBackend, 1);
@@ -234,7 +234,7 @@ static char *tap_info(const NetBackend *nb)
                            nb->caps.queues);
 }
 
-/* ---- settings --------------------------------------------------------------- */
+/* ---- settings -------------------------------------------------------- */
 
 /*
  * Both go to every queue.  A detached queue of a tun device refuses; it gets

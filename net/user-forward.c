@@ -134,8 +134,7 @@ static const char *user_parse_guestfwd(UserGuestFwd *f, char *rest)
     return "target (other character devices are not available)";
 }
 
-static bool user_parse_hostfwds(UserOptions *o, KeyVal *kv, const char *id,
-                                GError **errp)
+static bool user_parse_hostfwds(UserOptions *o, KeyVal *kv, GError **errp)
 {
     g_autofree const char **list = keyval_take_list(kv, "hostfwd");
 
@@ -145,7 +144,7 @@ static bool user_parse_hostfwds(UserOptions *o, KeyVal *kv, const char *id,
         const char *wrong = user_parse_hostfwd(&f, copy);
 
         if (wrong) {
-            net_set_error(errp, kv, id, "hostfwd=%s: bad %s; expected "
+            net_set_error(errp, kv, "hostfwd=%s: bad %s; expected "
                           USER_HOSTFWD_FORM, *p, wrong);
             return false;
         }
@@ -154,12 +153,11 @@ static bool user_parse_hostfwds(UserOptions *o, KeyVal *kv, const char *id,
     return true;
 }
 
-bool user_parse_forwards(UserOptions *o, KeyVal *kv, const char *id,
-                         GError **errp)
+bool user_parse_forwards(UserOptions *o, KeyVal *kv, GError **errp)
 {
     g_autofree const char **list = NULL;
 
-    if (!user_parse_hostfwds(o, kv, id, errp)) {
+    if (!user_parse_hostfwds(o, kv, errp)) {
         return false;
     }
     list = keyval_take_list(kv, "guestfwd");
@@ -169,7 +167,7 @@ bool user_parse_forwards(UserOptions *o, KeyVal *kv, const char *id,
         const char *wrong = user_parse_guestfwd(&f, copy);
 
         if (wrong) {
-            net_set_error(errp, kv, id, "guestfwd=%s: bad %s; expected "
+            net_set_error(errp, kv, "guestfwd=%s: bad %s; expected "
                           USER_GUESTFWD_FORM, *p, wrong);
             return false;
         }

@@ -14,7 +14,7 @@
 
 #include "net-internal.h"
 
-/* ---- options: main ------------------------------------------------------- */
+/* ---- options: main --------------------------------------------------- */
 
 /* [tcp|udp]:[hostaddr]:hostport-[guestaddr]:guestport */
 typedef struct UserHostFwd {
@@ -46,15 +46,13 @@ typedef struct UserOptions {
  * user_options_parse: nothing is opened; leftover keys are refused.
  * user_options_clear() is due in either case.
  */
-bool user_options_parse(UserOptions *o, KeyVal *kv, const char *id,
-                        GError **errp);
+bool user_options_parse(UserOptions *o, KeyVal *kv, GError **errp);
 void user_options_clear(UserOptions *o);
 
 /* user_parse_forwards: the hostfwd= and guestfwd= part of it. */
-bool user_parse_forwards(UserOptions *o, KeyVal *kv, const char *id,
-                         GError **errp);
+bool user_parse_forwards(UserOptions *o, KeyVal *kv, GError **errp);
 
-/* ---- libslirp on an AioContext ------------------------------------------- */
+/* ---- libslirp on an AioContext --------------------------------------- */
 
 /* One descriptor of libslirp; all zero: not known. */
 typedef struct UserFd {

@@ -32,7 +32,7 @@ static const struct {
     { 0x00000000, 0x00000000, 0xfffffff0 },     /* anything else */
 };
 
-/* ---- IPv4 ----------------------------------------------------------------- */
+/* ---- IPv4 ------------------------------------------------------------ */
 
 static bool user_parse_mask(const char *text, struct in_addr *mask)
 {
@@ -84,7 +84,7 @@ static struct in_addr user_default_addr(const SlirpConfig *cfg,
 }
 
 /* Take the address of @key, or its default; it must lie in the network. */
-static bool user_take_addr(const SlirpConfig *cfg, KeyVal *kv, const char *id,
+static bool user_take_addr(const SlirpConfig *cfg, KeyVal *kv,
                            const char *key, uint32_t offset,
                            struct in_addr *addr, GError **errp)
 {
@@ -95,19 +95,18 @@ static bool user_take_addr(const SlirpConfig *cfg, KeyVal *kv, const char *id,
         return true;
     }
     if (inet_pton(AF_INET, text, addr) != 1) {
-        net_set_error(errp, kv, id, "%s=%s is not an IPv4 address", key, text);
+        net_set_error(errp, kv, "%s=%s is not an IPv4 address", key, text);
         return false;
     }
     if ((addr->s_addr & cfg->vnetmask.s_addr) != cfg->vnetwork.s_addr) {
-        net_set_error(errp, kv, id, "%s=%s lies outside of the guest's "
+        net_set_error(errp, kv, "%s=%s lies outside of the guest's "
                       "network; change it or net=", key, text);
         return false;
     }
     return true;
 }
 
-static bool user_parse_ipv4(SlirpConfig *cfg, KeyVal *kv, const char *id,
-                            GError **errp)
+static bool user_parse_ipv4(SlirpConfig *cfg, KeyVal *kv, GError **errp)
 {
     const char *ip = keyval_take(kv, "ip");     /* QEMU's older word: a /24 */
     const char *net = keyval_take(kv, "net");
@@ -115,29 +114,29 @@ static bool user_parse_ipv4(SlirpConfig *cfg, KeyVal *kv, const char *id,
     const char *text = net ? net : ip ? ip_net : USER_DEFAULT_NET;
 
     if (!user_parse_net(cfg, text)) {
-        net_set_error(errp, kv, id, "net=%s: expected ADDRESS[/MASK], with a "
+        net_set_error(errp, kv, "net=%s: expected ADDRESS[/MASK], with a "
                       "mask of 4 to 30 bits", text);
         return false;
     }
-    if (!user_take_addr(cfg, kv, id, "host", USER_HOST_OFFSET, &cfg->vhost,
+    if (!user_take_addr(cfg, kv, "host", USER_HOST_OFFSET, &cfg->vhost,
                         errp) ||
-        !user_take_addr(cfg, kv, id, "dns", USER_DNS_OFFSET,
+        !user_take_addr(cfg, kv, "dns", USER_DNS_OFFSET,
                         &cfg->vnameserver, errp) ||
-        !user_take_addr(cfg, kv, id, "dhcpstart", USER_DHCP_OFFSET,
+        !user_take_addr(cfg, kv, "dhcpstart", USER_DHCP_OFFSET,
                         &cfg->vdhcp_start, errp)) {
         return false;
     }
     if (cfg->vhost.s_addr == cfg->vnameserver.s_addr ||
         cfg->vdhcp_start.s_addr == cfg->vhost.s_addr ||
         cfg->vdhcp_start.s_addr == cfg->vnameserver.s_addr) {
-        net_set_error(errp, kv, id, "host=, dns= and dhcpstart= must be three "
+        net_set_error(errp, kv, "host=, dns= and dhcpstart= must be three "
                       "different addresses");
         return false;
     }
     return true;
 }
 
-/* ---- IPv6 ------------------------------------------------------------------ */
+/* ---- IPv6 ------------------------------------------------------------ */
 
 static bool user_in_prefix(const SlirpConfig *cfg, const struct in6_addr *a)
 {
@@ -148,7 +147,7 @@ static bool user_in_prefix(const SlirpConfig *cfg, const struct in6_addr *a)
            !(differ & (0xff00 >> bits));
 }
 
-static bool user_take_addr6(const SlirpConfig *cfg, KeyVal *kv, const char *id,
+static bool user_take_addr6(const SlirpConfig *cfg, KeyVal *kv,
                             const char *key, uint8_t last,
                             struct in6_addr *addr, GError **errp)
 {
@@ -160,15 +159,14 @@ static bool user_take_addr6(const SlirpConfig *cfg, KeyVal *kv, const char *id,
         return true;
     }
     if (inet_pton(AF_INET6, text, addr) != 1 || !user_in_prefix(cfg, addr)) {
-        net_set_error(errp, kv, id, "%s=%s is not an IPv6 address in the "
+        net_set_error(errp, kv, "%s=%s is not an IPv6 address in the "
                       "guest's network", key, text);
         return false;
     }
     return true;
 }
 
-static bool user_parse_prefix6(SlirpConfig *cfg, KeyVal *kv, const char *id,
-                               GError **errp)
+static bool user_parse_prefix6(SlirpConfig *cfg, KeyVal *kv, GError **errp)
 {
     const char *net = keyval_take(kv, "ipv6-net");
     const char *prefix = keyval_take(kv, "ipv6-prefix");
@@ -184,13 +182,13 @@ static bool user_parse_prefix6(SlirpConfig *cfg, KeyVal *kv, const char *id,
     }
     if (parts && parts[0] && parts[1] &&
         !g_ascii_string_to_unsigned(parts[1], 10, 0, 126, &len, NULL)) {
-        net_set_error(errp, kv, id, "ipv6-net=%s: the prefix length is "
+        net_set_error(errp, kv, "ipv6-net=%s: the prefix length is "
                       "between 0 and 126", net);
         return false;
     }
     prefix = prefix ? prefix : USER_DEFAULT_PREFIX6;
     if (inet_pton(AF_INET6, prefix, &cfg->vprefix_addr6) != 1) {
-        net_set_error(errp, kv, id, "%s=%s is not an IPv6 prefix",
+        net_set_error(errp, kv, "%s=%s is not an IPv6 prefix",
                       net ? "ipv6-net" : "ipv6-prefix", net ? net : prefix);
         return false;
     }
@@ -198,24 +196,23 @@ static bool user_parse_prefix6(SlirpConfig *cfg, KeyVal *kv, const char *id,
     return true;
 }
 
-static bool user_parse_ipv6(SlirpConfig *cfg, KeyVal *kv, const char *id,
-                            GError **errp)
+static bool user_parse_ipv6(SlirpConfig *cfg, KeyVal *kv, GError **errp)
 {
-    return user_parse_prefix6(cfg, kv, id, errp) &&
-           user_take_addr6(cfg, kv, id, "ipv6-host", 2, &cfg->vhost6, errp) &&
-           user_take_addr6(cfg, kv, id, "ipv6-dns", 3, &cfg->vnameserver6,
+    return user_parse_prefix6(cfg, kv, errp) &&
+           user_take_addr6(cfg, kv, "ipv6-host", 2, &cfg->vhost6, errp) &&
+           user_take_addr6(cfg, kv, "ipv6-dns", 3, &cfg->vnameserver6,
                            errp);
 }
 
-/* ---- all -------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------- */
 
 /* An address of a protocol that is off would be ignored: refuse it. */
-static bool user_check_off(KeyVal *kv, const char *id, const char *switch_key,
+static bool user_check_off(KeyVal *kv, const char *switch_key,
                            const char *const *keys, GError **errp)
 {
     for (; *keys; keys++) {
         if (keyval_peek(kv, *keys)) {
-            net_set_error(errp, kv, id, "%s=%s needs %s=on", *keys,
+            net_set_error(errp, kv, "%s=%s needs %s=on", *keys,
                           keyval_peek(kv, *keys), switch_key);
             return false;
         }
@@ -224,8 +221,7 @@ static bool user_check_off(KeyVal *kv, const char *id, const char *switch_key,
 }
 
 /* Both are on, unless one of them alone was switched on, or off. */
-static bool user_parse_families(SlirpConfig *cfg, KeyVal *kv, const char *id,
-                                GError **errp)
+static bool user_parse_families(SlirpConfig *cfg, KeyVal *kv, GError **errp)
 {
     static const char *const keys4[] = {
         "net", "ip", "host", "dns", "dhcpstart", NULL
@@ -244,41 +240,40 @@ static bool user_parse_families(SlirpConfig *cfg, KeyVal *kv, const char *id,
     cfg->in_enabled = v4 && (has4 || !has6 || !v6);
     cfg->in6_enabled = v6 && (has6 || !has4 || !v4);
     if (!cfg->in_enabled && !cfg->in6_enabled) {
-        net_set_error(errp, kv, id, "ipv4=off and ipv6=off leave no protocol");
+        net_set_error(errp, kv, "ipv4=off and ipv6=off leave no protocol");
         return false;
     }
-    return (cfg->in_enabled || user_check_off(kv, id, "ipv4", keys4, errp)) &&
-           (cfg->in6_enabled || user_check_off(kv, id, "ipv6", keys6, errp));
+    return (cfg->in_enabled || user_check_off(kv, "ipv4", keys4, errp)) &&
+           (cfg->in6_enabled || user_check_off(kv, "ipv6", keys6, errp));
 }
 
-static bool user_take_name(KeyVal *kv, const char *id, const char *key,
+static bool user_take_name(KeyVal *kv, const char *key,
                            const char **out, GError **errp)
 {
     *out = keyval_take(kv, key);
     if (*out && strlen(*out) > USER_MAX_NAME_BYTES) {
-        net_set_error(errp, kv, id, "%s= is longer than %d bytes", key,
+        net_set_error(errp, kv, "%s= is longer than %d bytes", key,
                       USER_MAX_NAME_BYTES);
         return false;
     }
     return true;
 }
 
-static bool user_parse_services(UserOptions *o, KeyVal *kv, const char *id,
-                                GError **errp)
+static bool user_parse_services(UserOptions *o, KeyVal *kv, GError **errp)
 {
     SlirpConfig *cfg = &o->cfg;
     bool restricted = false;
 
     if (keyval_peek(kv, "smb") || keyval_peek(kv, "smbserver")) {
-        net_set_error(errp, kv, id, "smb= and smbserver= are not available; "
+        net_set_error(errp, kv, "smb= and smbserver= are not available; "
                       "share files with tftp= or over the network");
         return false;
     }
     if (!keyval_take_bool(kv, "restrict", &restricted, errp) ||
-        !user_take_name(kv, id, "hostname", &cfg->vhostname, errp) ||
-        !user_take_name(kv, id, "domainname", &cfg->vdomainname, errp) ||
-        !user_take_name(kv, id, "bootfile", &cfg->bootfile, errp) ||
-        !user_take_name(kv, id, "tftp-server-name", &cfg->tftp_server_name,
+        !user_take_name(kv, "hostname", &cfg->vhostname, errp) ||
+        !user_take_name(kv, "domainname", &cfg->vdomainname, errp) ||
+        !user_take_name(kv, "bootfile", &cfg->bootfile, errp) ||
+        !user_take_name(kv, "tftp-server-name", &cfg->tftp_server_name,
                         errp)) {
         return false;
     }
@@ -289,19 +284,18 @@ static bool user_parse_services(UserOptions *o, KeyVal *kv, const char *id,
     return true;
 }
 
-bool user_options_parse(UserOptions *o, KeyVal *kv, const char *id,
-                        GError **errp)
+bool user_options_parse(UserOptions *o, KeyVal *kv, GError **errp)
 {
     *o = (UserOptions) {
         .cfg.version = SLIRP_CONFIG_VERSION_MAX,
         .hostfwd = g_array_new(FALSE, FALSE, sizeof(UserHostFwd)),
         .guestfwd = g_array_new(FALSE, FALSE, sizeof(UserGuestFwd)),
     };
-    return user_parse_families(&o->cfg, kv, id, errp) &&
-           user_parse_ipv4(&o->cfg, kv, id, errp) &&
-           user_parse_ipv6(&o->cfg, kv, id, errp) &&
-           user_parse_services(o, kv, id, errp) &&
-           user_parse_forwards(o, kv, id, errp) &&
+    return user_parse_families(&o->cfg, kv, errp) &&
+           user_parse_ipv4(&o->cfg, kv, errp) &&
+           user_parse_ipv6(&o->cfg, kv, errp) &&
+           user_parse_services(o, kv, errp) &&
+           user_parse_forwards(o, kv, errp) &&
            keyval_check_empty(kv, errp);
 }
 

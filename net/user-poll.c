@@ -68,7 +68,7 @@ static int user_events_to_slirp(uint32_t events)
     return out;
 }
 
-/* ---- the set ----------------------------------------------------------------- */
+/* ---- the set --------------------------------------------------------- */
 
 static UserFd *user_poll_fd(UserPoll *p, int fd)
 {
@@ -120,7 +120,7 @@ void user_poll_fd_changed(UserPoll *p, int fd)
     *f = (UserFd) { 0 };
 }
 
-/* ---- before a sleep ------------------------------------------------------------ */
+/* ---- before a sleep -------------------------------------------------- */
 
 static int user_poll_add(int fd, int events, void *opaque)
 {
@@ -177,7 +177,7 @@ void user_poll_settle(UserPoll *p)
     aio_bh_schedule(p->settle_bh);
 }
 
-/* ---- after it -------------------------------------------------------------------- */
+/* ---- after it -------------------------------------------------------- */
 
 static int user_poll_revents(int fd, void *opaque)
 {
@@ -231,7 +231,7 @@ void user_poll_hold(UserPoll *p, bool held)
     }
 }
 
-/* ---- timers of libslirp ------------------------------------------------------------ */
+/* ---- timers of libslirp ---------------------------------------------- */
 
 static void user_timer_fire(void *opaque)
 {
@@ -267,7 +267,7 @@ void user_poll_timer_mod(void *timer, int64_t expire_ms)
     aio_timer_mod_ns(&t->timer, expire_ms * NS_PER_MS);
 }
 
-/* ---- life ---------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------ */
 
 bool user_poll_init(UserPoll *p, AioContext *ctx, GError **errp)
 {

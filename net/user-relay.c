@@ -37,6 +37,7 @@ typedef struct RelaySide {
 } RelaySide;
 
 struct RelayConn {
+    UserRelay *relay;
     RelaySide side[2];
     LIST_ENTRY(RelayConn) link;
 };
@@ -51,7 +52,7 @@ struct UserRelay {
     LIST_HEAD(, RelayConn) conns;
 };
 
-/* ---- connections ----------------------------------------------------------- */
+/* ---- connections ----------------------------------------------------- */
 
 static void relay_conn_free(RelayConn *c)
 {
@@ -63,6 +64,8 @@ static void relay_conn_free(RelayConn *c)
         g_free(c->side[i].buf);
     }
     LIST_REMOVE(c, link);
+    /* It may have been paused for want of descriptors. */
+    aio_handler_want(c->relay->handler, AIO_READ);
     g_free(c);
 }
 
@@ -134,6 +137,7 @@ static void relay_conn_new(UserRelay *r, int guest_fd, int host_fd)
     int fds[] = { guest_fd, host_fd };
     bool ok = true;
 
+    c->relay = r;
     LIST_INSERT_HEAD(&r->conns, c, link);
     for (unsigned i = 0; i < G_N_ELEMENTS(c->side); i++) {
         RelaySide *s = &c->side[i];
@@ -150,7 +154,7 @@ static void relay_conn_new(UserRelay *r, int guest_fd, int host_fd)
     }
 }
 
-/* ---- the listener -------------------------------------------------------------- */
+/* ---- the listener ---------------------------------------------------- */
 
 static void relay_accept(void *opaque)
 {
@@ -159,6 +163,9 @@ static void relay_accept(void *opaque)
 
     guest_fd = accept4(r->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (guest_fd < 0) {
+        if (errno != EAGAIN && !LIST_EMPTY(&r->conns)) {
+            aio_handler_want(r->handler, 0);
+        }
         return;
     }
     host_fd = socket(r->to.ss_family,

@@ -61,7 +61,7 @@ static UserBackend *user_from_nq(NetQueue *nq)
     return (UserBackend *)nq->nb;
 }
 
-/* ---- from libslirp to the guest ------------------------------------------- */
+/* ---- from libslirp to the guest -------------------------------------- */
 
 static void user_resume(void *opaque)
 {
@@ -154,7 +154,7 @@ static const SlirpCb user_callbacks = {
     .notify = user_notify,
 };
 
-/* ---- from the guest to libslirp ------------------------------------------- */
+/* ---- from the guest to libslirp -------------------------------------- */
 
 /* Copied first: the guest may change its buffers while libslirp reads. */
 static NetTxAnswer user_input(UserBackend *ub, const NetPacket *pkt)
@@ -206,7 +206,7 @@ static void user_drain_tx(void *opaque)
     user_poll_settle(&ub->poll);
 }
 
-/* ---- the NIC's side -------------------------------------------------------- */
+/* ---- the NIC's side -------------------------------------------------- */
 
 static void user_on_data(void *opaque)
 {
@@ -222,14 +222,6 @@ static void user_on_room(void *opaque)
     nq->nic->tx_ready(nq->nic_opaque);
 }
 
-/* Slirp context. */
-static void user_want_tx_bh(void *opaque)
-{
-    UserBackend *ub = opaque;
-
-    frame_pipe_want(ub->tx, true);
-}
-
 static void user_attach(NetQueue *nq)
 {
     UserBackend *ub = user_from_nq(nq);
@@ -239,7 +231,7 @@ static void user_attach(NetQueue *nq)
         ub->tx = frame_pipe_new(USER_PIPE_BYTES);
         frame_pipe_open_producer(ub->tx, nq->tx_ctx, user_on_room, nq);
         frame_pipe_open_consumer(ub->tx, ub->poll.ctx, user_drain_tx, ub);
-        aio_wait_bh_oneshot(ub->poll.ctx, user_want_tx_bh, ub);
+        frame_pipe_want(ub->tx, true);
     }
 }
 
@@ -267,7 +259,7 @@ static void user_rx_want(NetQueue *nq, bool want)
     frame_pipe_want(user_from_nq(nq)->rx, want);
 }
 
-/* ---- life ------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------ */
 
 typedef struct UserStart {
     UserBackend *ub;
@@ -287,7 +279,7 @@ static bool user_add_hostfwds(UserStart *s)
 
         if (slirp_add_hostfwd(s->ub->slirp, f->udp, f->host_addr, f->host_port,
                               f->guest_addr, f->guest_port) < 0) {
-            net_set_error(s->errp, s->kv, s->ub->nb.id, "hostfwd=%s: cannot "
+            net_set_error(s->errp, s->kv, "hostfwd=%s: cannot "
                           "listen on the host port: %s", f->text,
                           g_strerror(errno));
             return false;
@@ -310,15 +302,15 @@ static bool user_add_guestfwd(UserStart *s, const UserGuestFwd *f)
         relay = user_relay_new(s->ctx, (const struct sockaddr *)&f->tcp,
                                f->tcp_len, &path, s->errp);
         if (!relay) {
-            g_prefix_error(s->errp, "%s id=%s: guestfwd=%s: ",
-                           keyval_what(s->kv), ub->nb.id, f->text);
+            g_prefix_error(s->errp, "%s: guestfwd=%s: ",
+                           keyval_subject(s->kv), f->text);
             return false;
         }
         ub->relays = g_slist_prepend(ub->relays, relay);
         ret = slirp_add_unix(ub->slirp, path, &server, f->port);
     }
     if (ret < 0) {
-        net_set_error(s->errp, s->kv, ub->nb.id, "guestfwd=%s: the server must "
+        net_set_error(s->errp, s->kv, "guestfwd=%s: the server must "
                       "be an unused address of the guest's network, neither "
                       "host= nor dns=", f->text);
         return false;
@@ -358,7 +350,7 @@ static void user_start_bh(void *opaque)
     }
     ub->slirp = slirp_new(&s->options->cfg, &user_callbacks, ub);
     if (!ub->slirp) {
-        net_set_error(s->errp, s->kv, ub->nb.id, "libslirp %s refuses to "
+        net_set_error(s->errp, s->kv, "libslirp %s refuses to "
                       "start", slirp_version_string());
         user_poll_fini(&ub->poll);
         return;
@@ -424,13 +416,13 @@ static NetBackend *user_create(KeyVal *kv, const char *id, AioContext *ctx,
     UserOptions o;
 
     if (user_count && user_home != ctx) {
-        net_set_error(errp, kv, id, "type=user: all netdevs of this type must "
+        net_set_error(errp, kv, "type=user: all netdevs of this type must "
                       "be used from one thread; give their NICs the same "
                       "iothread= (now %s and %s)",
                       aio_context_name(user_home), aio_context_name(ctx));
         return NULL;
     }
-    if (user_options_parse(&o, kv, id, errp)) {
+    if (user_options_parse(&o, kv, errp)) {
         ub = user_start(&o, kv, id, ctx, errp);
     }
     user_options_clear(&o);
