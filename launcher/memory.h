@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Guest memory on the command line: makes it memory that another process can
+ * see, which is what vhost-user asks for.
+ *
+ * Pure.
+ */
+#ifndef LAUNCHER_MEMORY_H
+#define LAUNCHER_MEMORY_H
+
+#include "cmdline.h"
+
+/*
+ * memory_rewrite: edit @cmd.
+ *
+ * No backend given: a shared memfd named as the machine's own RAM would be,
+ * so that migration streams match.  A private memory-backend-ram becomes a
+ * shared memfd of the same id.  What cannot be changed without changing its
+ * meaning (private file memory) is an error.
+ *
+ * Returns false with @errp set: one line that names option and remedy.
+ */
+bool memory_rewrite(CmdLine *cmd, GError **errp);
+
+/*
+ * memory_parse_size: the size in -m: a number with a suffix B, K, M, G, T, P
+ * or E, which may have a fraction, or a hexadecimal number; without a suffix
+ * it counts MiB.  Returns false if it is none.
+ */
+bool memory_parse_size(const char *text, guint64 *bytes);
+
+#endif /* LAUNCHER_MEMORY_H */
