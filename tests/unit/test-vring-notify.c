@@ -315,7 +315,6 @@ static void run_receive_stall(uint64_t features)
     enum { NEED = 5 };
     VringHarness *h = vring_harness_new(256, features);
     VirtQueueElem *elems[NEED];
-    bool kicked = false;
     unsigned scans = 0;
     unsigned n;
 
@@ -330,7 +329,7 @@ static void run_receive_stall(uint64_t features)
         virtqueue_unpop(h->vq, n);
         if (scans++ == 0) {
             vring_driver_add(&h->drv, VH_BUFFERS, 1536, VRING_DESC_F_WRITE);
-            kicked |= vring_driver_wants_kick(&h->drv);
+            vring_driver_wants_kick(&h->drv);
         }
     } while (virtqueue_arm(h->vq, 1) != VQ_ARM_EMPTY);
 
