@@ -13,7 +13,7 @@
 
 #include "vhost-user-rig.h"
 
-/* ---- scripts ---------------------------------------------------------------- */
+/* ---- scripts ------------------------------------------------------------ */
 
 typedef struct Step {
     uint32_t request;
@@ -332,7 +332,7 @@ static void test_deliveries(const void *opaque)
     }
 }
 
-/* ---- breaking off ----------------------------------------------------------- */
+/* ---- breaking off ------------------------------------------------------- */
 
 /* After a lost connection nothing is left, and the next one is served. */
 static void check_nothing_left(VuRig *rig)
@@ -391,7 +391,7 @@ static void test_peer_loss(const void *opaque)
     }
 }
 
-/* ---- many pairs --------------------------------------------------------------- */
+/* ---- many pairs --------------------------------------------------------- */
 
 /* QEMU starts all pairs and enables those the guest uses. */
 static void test_multiqueue(void)

@@ -13,7 +13,7 @@
 
 typedef enum Verdict { OK, REFUSED, BROKEN } Verdict;
 
-/* ---- values --------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------- */
 
 typedef struct Case {
     const char *name;
@@ -130,7 +130,7 @@ static void test_case(const void *opaque)
     run_case(opaque, true);
 }
 
-/* ---- replies -------------------------------------------------------------- */
+/* ---- replies ------------------------------------------------------------ */
 
 static void test_own_replies(void)
 {
@@ -194,7 +194,7 @@ static void test_effects(void)
     vu_rig_cleanup(&rig);
 }
 
-/* ---- shapes ---------------------------------------------------------------- */
+/* ---- shapes ------------------------------------------------------------- */
 
 typedef struct Shape {
     uint32_t request;
@@ -331,7 +331,7 @@ static void test_fd_kinds(void)
     close(memfd);
 }
 
-/* ---- framing --------------------------------------------------------------- */
+/* ---- framing ------------------------------------------------------------ */
 
 typedef struct HeaderCase {
     const char *name;

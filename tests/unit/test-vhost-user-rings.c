@@ -42,7 +42,7 @@ static void advance(VuRig *rig, int64_t ns)
     vu_client_turn(&rig->cl);
 }
 
-/* ---- starting and stopping ----------------------------------------------- */
+/* ---- starting and stopping ---------------------------------------------- */
 
 static void test_start_stop(void)
 {
@@ -151,7 +151,7 @@ static void test_null_ring_is_skipped(void)
     vu_rig_cleanup(&rig);
 }
 
-/* ---- running rings are not changed ---------------------------------------- */
+/* ---- running rings are not changed -------------------------------------- */
 
 static void test_running_is_fixed(void)
 {
@@ -208,7 +208,7 @@ static void test_new_kick(void)
     vu_rig_cleanup(&rig);
 }
 
-/* ---- what cannot be served ------------------------------------------------- */
+/* ---- what cannot be served ---------------------------------------------- */
 
 static void test_ring_not_in_memory(void)
 {
@@ -292,7 +292,7 @@ static void test_features_repeated(void)
     vu_rig_cleanup(&rig);
 }
 
-/* ---- descriptors ------------------------------------------------------------ */
+/* ---- descriptors -------------------------------------------------------- */
 
 static bool same_eventfd(int a, int b)
 {
@@ -531,7 +531,7 @@ static void test_rem_with_fd(void)
     vu_rig_cleanup(&rig);
 }
 
-/* ---- memory that makes no sense -------------------------------------------- */
+/* ---- memory that makes no sense ----------------------------------------- */
 
 typedef struct BadRegion {
     const char *name;

@@ -24,7 +24,7 @@ static VhostUserExport *new_fd(VuRig *rig, int fd, GError **errp)
     return vhost_user_export_new_fd("exp1", rig->nic, rig->ctx, fd, errp);
 }
 
-/* ---- turns ---------------------------------------------------------------- */
+/* ---- turns -------------------------------------------------------------- */
 
 static void test_second_waits(void)
 {
@@ -126,7 +126,7 @@ static void test_no_descriptor_to_spare(void)
     vu_rig_cleanup(&rig);
 }
 
-/* ---- the file --------------------------------------------------------------- */
+/* ---- the file ----------------------------------------------------------- */
 
 static void test_file(void)
 {
@@ -213,7 +213,7 @@ static void test_file_of_another(void)
     vu_rig_cleanup(&rig);
 }
 
-/* ---- descriptors ------------------------------------------------------------ */
+/* ---- descriptors -------------------------------------------------------- */
 
 static void test_connected_fd(void)
 {
