@@ -263,6 +263,31 @@ void *vring_harness_ptr(VringHarness *h, uint64_t gpa)
     return h->ram[i] + (gpa - regions[i].gpa);
 }
 
+void vring_harness_table(VringHarness *h, uint64_t table, unsigned i,
+                         uint64_t gpa, uint32_t len, uint16_t flags,
+                         uint16_t next)
+{
+    struct vring_desc d = {
+        .addr = GUINT64_TO_LE(gpa),
+        .len = GUINT32_TO_LE(len),
+        .flags = GUINT16_TO_LE(flags),
+        .next = GUINT16_TO_LE(next),
+    };
+    const uint8_t *bytes = (const uint8_t *)&d;
+
+    for (unsigned k = 0; k < sizeof(d); k++) {
+        *(uint8_t *)vring_harness_ptr(h, table + i * sizeof(d) + k) = bytes[k];
+    }
+}
+
+void vring_harness_chain_table(VringHarness *h, uint64_t table, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        vring_harness_table(h, table, i, VH_BUFFERS + i, 1,
+                            i + 1 < n ? VRING_DESC_F_NEXT : 0, i + 1);
+    }
+}
+
 VirtQueueElem *vring_harness_pop(VringHarness *h)
 {
     VirtQueueElem *elem;

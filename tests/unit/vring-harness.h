@@ -125,6 +125,15 @@ void vring_harness_restart(VringHarness *h);
 /* vring_harness_ptr: guest memory in this process; does not cross VH_SPLIT. */
 void *vring_harness_ptr(VringHarness *h, uint64_t gpa);
 
+/* vring_harness_table: entry @i of an indirect table at @table, anywhere. */
+void vring_harness_table(VringHarness *h, uint64_t table, unsigned i,
+                         uint64_t gpa, uint32_t len, uint16_t flags,
+                         uint16_t next);
+
+/* vring_harness_chain_table: @n readable buffers of one byte, one after the
+ * other from VH_BUFFERS on. */
+void vring_harness_chain_table(VringHarness *h, uint64_t table, unsigned n);
+
 /* vring_harness_pop: one chain, or NULL. */
 VirtQueueElem *vring_harness_pop(VringHarness *h);
 
