@@ -118,7 +118,6 @@ bool tap_fd_identify(int fd, TapFdInfo *info)
     }
     g_strlcpy(info->ifname, ifr.ifr_name, IFNAMSIZ);
     info->is_tap = ifr.ifr_flags & IFF_TAP;
-    info->has_pi = !(ifr.ifr_flags & IFF_NO_PI);
     info->vnet_hdr = ifr.ifr_flags & IFF_VNET_HDR;
     info->multi_queue = ifr.ifr_flags & IFF_MULTI_QUEUE;
     return true;

@@ -16,11 +16,14 @@
 /* Queues the kernel allows for one tap (MAX_TAP_QUEUES). */
 #define TAP_MAX_QUEUES  256
 
-/* What a descriptor turned out to be. */
+/*
+ * What a descriptor turned out to be.  Whether its frames start with a struct
+ * tun_pi cannot be asked (IFF_NO_PI and IFF_NOFILTER share a bit in the
+ * answer); as in QEMU, they must not.
+ */
 typedef struct TapFdInfo {
     char ifname[IFNAMSIZ];
     bool is_tap;            /* Ethernet frames, not IP packets */
-    bool has_pi;            /* frames start with a struct tun_pi */
     bool vnet_hdr;
     bool multi_queue;
 } TapFdInfo;

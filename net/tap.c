@@ -90,8 +90,6 @@ static bool tap_adopt_fd(TapBackend *tb, TapQueue *q, int fd,
         wrong = "no such descriptor is open; the parent has to pass it on";
     } else if (!tap_fd_identify(fd, &info) || !info.is_tap) {
         wrong = "it is not a tap";
-    } else if (info.has_pi) {
-        wrong = "it was opened without IFF_NO_PI";
     } else if (q->nq.index && strcmp(info.ifname, tb->ifname)) {
         wrong = "it is another interface than the first";
     } else if (q->nq.index && info.vnet_hdr != tb->nb.caps.vnet_hdr) {
