@@ -16,6 +16,7 @@ typedef struct KeyValEntry {
     /* JSON: the outermost member this came from that is not in an array. */
     JsonObject *parent;
     const char *member;
+    bool direct;                /* it has the same key: no index in between */
 } KeyValEntry;
 
 struct KeyVal {
@@ -33,9 +34,8 @@ struct KeyVal {
     JsonNode *root;             /* JSON spelling, else NULL */
 };
 
-/* keyval_add: append an entry; the strings are copied. */
-void keyval_add(KeyVal *kv, const char *key, const char *value,
-                JsonObject *parent, const char *member);
+/* keyval_add: append a copy of @entry, its strings included. */
+void keyval_add(KeyVal *kv, KeyValEntry entry);
 
 /* keyval_find: the last entry of @key, or NULL. */
 const KeyValEntry *keyval_find(const KeyVal *kv, const char *key);
@@ -49,10 +49,13 @@ static inline KeyValEntry *keyval_at(const KeyVal *kv, guint i)
 /* keyval_json_parse: fill @kv from JSON text. */
 bool keyval_json_parse(KeyVal *kv, const char *text, GError **errp);
 
+/* keyval_json_format: the tree as text.  Caller frees. */
+char *keyval_json_format(const KeyVal *kv);
+
 /* keyval_json_set: edit the tree and list it again.  Takes @node. */
 void keyval_json_set(KeyVal *kv, const char *key, JsonNode *node);
 
-/* keyval_json_remove: as keyval_json_set(); @key exists. */
+/* keyval_json_remove: as keyval_json_set(). */
 void keyval_json_remove(KeyVal *kv, const char *key);
 
 #endif /* UTIL_KEYVAL_INTERNAL_H */

@@ -23,17 +23,13 @@
 
 /* ---- entries --------------------------------------------------------- */
 
-void keyval_add(KeyVal *kv, const char *key, const char *value,
-                JsonObject *parent, const char *member)
+void keyval_add(KeyVal *kv, KeyValEntry entry)
 {
-    KeyValEntry entry = {
-        .key = g_string_chunk_insert_const(kv->strings, key),
-        .value = g_string_chunk_insert_const(kv->strings, value),
-        .parent = parent,
-        .member = member ? g_string_chunk_insert_const(kv->strings, member)
-                         : NULL,
-    };
-
+    entry.key = g_string_chunk_insert_const(kv->strings, entry.key);
+    entry.value = g_string_chunk_insert_const(kv->strings, entry.value);
+    if (entry.member) {
+        entry.member = g_string_chunk_insert_const(kv->strings, entry.member);
+    }
     g_array_append_val(kv->entries, entry);
 }
 
@@ -102,12 +98,14 @@ static bool dotted_parse(KeyVal *kv, const char *text, GError **errp)
                 g_string_assign(value, "on");
             }
         }
-        if (!*key) {
-            vnet_set_error(errp, "%s: empty parameter name in '%s', expected "
-                           "key=value,key=value", kv->what, text);
+        /* As a first word after an edit, '{' would make it JSON. */
+        if (!*key || *key == '{') {
+            vnet_set_error(errp, "%s: invalid parameter name '%s' in '%s', "
+                           "expected key=value,key=value", kv->what, key,
+                           text);
             return false;
         }
-        keyval_add(kv, key, value->str, NULL, NULL);
+        keyval_add(kv, (KeyValEntry) { .key = key, .value = value->str });
     }
     return true;
 }
@@ -189,7 +187,7 @@ static void entries_set(KeyVal *kv, const char *key, const char *value)
             return;
         }
     }
-    keyval_add(kv, key, value, NULL, NULL);
+    keyval_add(kv, (KeyValEntry) { .key = key, .value = value });
 }
 
 static void keyval_set_node(KeyVal *kv, const char *key, const char *value,
@@ -264,7 +262,7 @@ char *keyval_format(const KeyVal *kv)
     GString *out;
 
     if (kv->root) {
-        return json_to_string(kv->root, FALSE);
+        return keyval_json_format(kv);
     }
     out = g_string_new(NULL);
     for (guint i = 0; i < kv->entries->len; i++) {

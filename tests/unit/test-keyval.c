@@ -69,6 +69,10 @@ static const ParseCase parse_cases[] = {
       "[a|42][b|-1][c|1.5][d|0]" },
     { "{\"a\":9223372036854775807,\"b\":-9223372036854775808}",
       "[a|9223372036854775807][b|-9223372036854775808]" },
+    { "{\"a\":0.1,\"b\":1.0,\"c\":1e+30,\"d\":-0.0}",
+      "[a|0.1][b|1.0][c|1e+30][d|-0.0]" },
+    { "{\"a\":1E3,\"b\":1.50}", "[a|1000.0][b|1.5]",
+      "{\"a\":1000.0,\"b\":1.5}" },
     { "{\"addr\":{\"type\":\"inet\",\"x\":{\"y\":1}},\"z\":2}",
       "[addr.type|inet][addr.x.y|1][z|2]" },
     { "{\"hostfwd\":[\"a\",\"b\"]}", "[hostfwd|a][hostfwd|b]" },
@@ -80,6 +84,8 @@ static const ParseCase parse_cases[] = {
     { "{ 'a' : 'b,c' }\n", "[a|b,c]", "{\"a\":\"b,c\"}" },
     { "{\"a\":\"q\\\"\\\\ \\u00e9\"}", "[a|q\"\\ \u00e9]",
       "{\"a\":\"q\\\"\\\\ \u00e9\"}" },
+    { "{\"a\":\"\\ud83d\\ude00\\/\\t\"}", "[a|\U0001f600/\t]",
+      "{\"a\":\"\U0001f600/\\t\"}" },
     { "{\"a\":\"}]{[/\"}", "[a|}]{[/]" },
     { "{\"a.b\":1}", "[a.b|1]" },
 };
@@ -113,15 +119,21 @@ static const struct {
     const char *text;
     const char *message;        /* a part of it */
 } syntax_errors[] = {
-    { "=x", "empty parameter name in '=x'" },
-    { "user,=x", "empty parameter name in 'user,=x'" },
-    { ",id=x", "empty parameter name" },
-    { ",", "empty parameter name" },
-    { "user,a=1,=", "empty parameter name" },
+    { "=x", "invalid parameter name '' in '=x'" },
+    { "user,=x", "invalid parameter name '' in 'user,=x'" },
+    { ",id=x", "invalid parameter name ''" },
+    { ",", "invalid parameter name ''" },
+    { "user,a=1,=", "invalid parameter name ''" },
+    { "user,{a=1", "invalid parameter name '{a'" },
     { "{", "invalid JSON '{': object without an end" },
     { "{\"a\":1", "object without an end" },
     { "{\"a\":\"b", "string without an end" },
-    { "{\"a\":\"b\\", "string without an end" },
+    { "{\"a\":\"b\\", "unknown escape" },
+    { "{\"a\":\"\\x\"}", "unknown escape" },
+    { "{\"a\":\"\\u12g4\"}", "unknown escape" },
+    { "{\"a\":\"\\ud83dx\"}", "unknown escape" },
+    { "{\"a\":\"\\ud83d\\ud83d\"}", "unknown escape" },
+    { "{\"a\":\"\\ude00\"}", "unknown escape" },
     { "{\"a\":1,}", "invalid JSON" },
     { "{a:1}", "invalid JSON" },
     { "{\"a\" 1}", "invalid JSON" },
@@ -438,6 +450,32 @@ static void test_edit_json(void)
     keyval_free(kv);
 }
 
+/* One key from several places: an edit leaves one. */
+static void test_edit_json_ambiguous(void)
+{
+    static const struct {
+        const char *before, *key, *after;
+    } cases[] = {
+        { "{\"a.b\":1,\"a\":{\"b\":2},\"c\":3}", "a.b",
+          "{\"a.b\":7,\"a\":{},\"c\":3}" },
+        { "{\"l\":[{\"k\":1}],\"c\":3}", "l.0.k",
+          "{\"c\":3,\"l\":{\"0\":{\"k\":7}}}" },
+        { "{\"c\":1}", "c.", "{\"c\":1,\"c.\":7}" },
+        { "{\"c\":1}", ".c", "{\"c\":1,\".c\":7}" },
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        KeyVal *kv = parse(cases[i].before);
+        g_autofree char *text = NULL;
+
+        keyval_set_uint(kv, cases[i].key, 7);
+        g_assert_cmpstr(keyval_peek(kv, cases[i].key), ==, "7");
+        text = keyval_format(kv);
+        g_assert_cmpstr(text, ==, cases[i].after);
+        keyval_free(kv);
+    }
+}
+
 static void test_remove_json(void)
 {
     KeyVal *kv = parse("{\"a\":1,\"l\":[\"x\",\"y\"],\"o\":{\"p\":1,\"q\":2},"
@@ -470,6 +508,7 @@ int main(int argc, char **argv)
     g_test_add_func("/keyval/edit-dotted", test_edit_dotted);
     g_test_add_func("/keyval/edit-implied", test_edit_implied);
     g_test_add_func("/keyval/edit-json", test_edit_json);
+    g_test_add_func("/keyval/edit-json-ambiguous", test_edit_json_ambiguous);
     g_test_add_func("/keyval/remove-json", test_remove_json);
     return g_test_run();
 }
