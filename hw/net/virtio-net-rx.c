@@ -410,9 +410,20 @@ static void starve(VirtIONetRx *rx)
     net_rx_want(rx->q.nq, false);
 }
 
+static void receive_stop(VirtIONetRx *rx)
+{
+    rx->state = RX_STATE_STOPPED;
+    net_rx_want(rx->q.nq, false);
+}
+
 static void receive_pass(VirtIONetRx *rx)
 {
-    if (rx->state != RX_STATE_RUNNING || !virtio_net_queue_usable(&rx->q)) {
+    if (rx->state != RX_STATE_RUNNING) {
+        return;
+    }
+    if (!virtio_net_queue_usable(&rx->q)) {
+        /* Frames that nobody will take would wake us for ever */
+        receive_stop(rx);
         return;
     }
     QUEUE_STAT_ADD(&rx->q, flushes, 1);
@@ -429,8 +440,7 @@ static void receive_pass(VirtIONetRx *rx)
         }
         return;
     case RX_BROKEN:
-        rx->state = RX_STATE_STOPPED;
-        net_rx_want(rx->q.nq, false);
+        receive_stop(rx);
         return;
     case RX_EMPTY:
         return;
@@ -475,8 +485,7 @@ void virtio_net_rx_update(VirtIONetRx *rx)
                 virtio_net_queue_usable(&rx->q);
 
     if (!live) {
-        rx->state = RX_STATE_STOPPED;
-        net_rx_want(rx->q.nq, false);
+        receive_stop(rx);
         return;
     }
     rx->state = RX_STATE_RUNNING;
@@ -487,8 +496,7 @@ void virtio_net_rx_update(VirtIONetRx *rx)
 
 void virtio_net_rx_quiesce(VirtIONetRx *rx)
 {
-    rx->state = RX_STATE_STOPPED;
-    net_rx_want(rx->q.nq, false);
+    receive_stop(rx);
     aio_bh_cancel(rx->bh);
     win_unpop(rx);
     publish(rx, 0);

@@ -517,6 +517,31 @@ static void test_broken_ring(void)
     close(err);
 }
 
+/*
+ * A broken transmit ring stops reception, too, and tells the backend: frames
+ * that nobody will ever take would wake the NIC without end.
+ */
+static void test_broken_ring_and_traffic(void)
+{
+    static const char frame[64];
+    Rig rig;
+
+    rig_init(&rig);
+    rig_go(&rig);
+    nic_harness_post(rig.h, 2048);
+    nic_harness_kick(rig.h, 0);
+    nic_harness_run(rig.h);
+    g_assert_true(rig.h->net->want);
+    vring_driver_set_avail_idx(&rig.h->tx, 0x8000);
+    eventfd_write(rig.h->kick[1], 1);
+    vu_client_turn(&rig.cl);
+    vu_client_expect_line(&rig.cl, "ring 1 is broken");
+    fake_net_deliver(rig.h->net, NULL, frame, sizeof(frame));
+    nic_harness_run(rig.h);
+    g_assert_false(rig.h->net->want);
+    rig_cleanup(&rig);
+}
+
 /* The used index says more is in flight than the ring holds. */
 static void test_start_refused(void)
 {
@@ -592,6 +617,8 @@ static const struct {
     { "/vhost-user/device/table-while-running", test_table_while_running },
     { "/vhost-user/device/resize", test_resize },
     { "/vhost-user/device/broken-ring", test_broken_ring },
+    { "/vhost-user/device/broken-ring-and-traffic",
+      test_broken_ring_and_traffic },
     { "/vhost-user/device/start-refused", test_start_refused },
     { "/vhost-user/device/call-swap", test_call_swap },
     { "/vhost-user/device/announce", test_announce },
