@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Transmit queue: arm, deadline and quiesce.
+ *
+ * Purpose: search every interleaving of a driver that publishes packets and
+ * kicks by the event index (or, with -DFLAGS, by the NO_NOTIFY flag), the
+ * contexts that can own the queue, a backend that fills up and recovers, and
+ * a main context that stops the queue and hands it to another owner.
+ *
+ * Memory: each side's stores go through a FIFO store buffer and reach memory
+ * later, as on x86 (TSO); a full barrier waits until the own buffer is empty.
+ * The stores that matter are the available index (driver) and the event word
+ * (device).  The used index needs no buffer here: a driver that sees it late
+ * is a driver that chose to publish late, and it may.
+ *
+ * Time: a deadline fires at some moment after it was started, so "waits no
+ * longer than its deadline" reads "is covered by a running deadline".
+ *
+ * What must hold, by the name that a violation reports:
+ *   waits_covered        no published packet waits while the device sleeps
+ *                        without a kick, a scheduled bottom half or a deadline
+ *   window_respected     a window that the driver filled was kicked for
+ *   window_has_deadline  a window is never open without its deadline
+ *   deadline_kept        a running deadline is not put off
+ *   handover_awake       after quiesce nobody sleeps on a window: the next
+ *                        packet kicks, or the waiting work was remembered
+ *   owner_only           nothing is popped or sent by a context that does not
+ *                        own the queue, or while it is stopped
+ *   once_in_order        every packet is sent once, in ring order
+ *   complete_before_rest completions are published before the device rests
+ *   parked_is_quiet      a parked queue is not kicked
+ *   ltl delivered        a published packet is sent, unless the queue is
+ *                        being handed over (weak fairness for each process)
+ *
+ * Taking a rule out (each must make a property fail):
+ *   NO_BARRIER NO_RECHECK            in the arm
+ *   NO_DRIVER_BARRIER                in the driver
+ *   NO_DISARM NO_DISARM_BARRIER NO_DISARM_RECHECK NO_DRAIN NO_CANCEL
+ *                                    in quiesce
+ *   NO_START_POLL                    in start
+ *   NO_RESCHEDULE                    after a full budget
+ *   NO_DEADLINE                      when a window opens
+ *   PUSH_DEADLINE                    a kick restarts the deadline
+ *   NO_RESUME                        after the backend was full
+ *   NO_PUBLISH                       before the arm
+ *   PARK_NEAR                        the event index only one behind
+ *
+ * Limits: split-ring indices, counted modulo M instead of 65536; loads are
+ * not reordered (the read barrier between index and entry is outside TSO);
+ * one queue; a pass reads the available index once; guest errors and reset
+ * are not modelled.
+ */
+
+#ifndef R
+#define R 2                     /* ring size; divides M */
+#endif
+#ifndef M
+#define M 8                     /* index modulus; > 2 * R + BUDGET + 1 */
+#endif
+#ifndef START
+#define START 0                 /* first index; near M to cross the wrap */
+#endif
+#ifndef BATCH
+#define BATCH 2                 /* most packets published under one kick */
+#endif
+#ifndef BUDGET
+#define BUDGET 1                /* packets a pass; less than R on purpose */
+#endif
+#ifndef WIN
+#define WIN 2                   /* window of the holding policy, packets */
+#endif
+#ifndef ROOM
+#define ROOM 1                  /* packets the backend takes before "full" */
+#endif
+#ifdef PACKETS
+#define MORE (pub != ADD(START, PACKETS))
+#else
+#define MORE true               /* the driver goes on for ever */
+#endif
+
+#define ADD(a, b)   (((a) + (b)) % M)
+#define SUB(a, b)   (((a) + M - (b)) % M)
+/* virtio 1.3, 2.7.10: was the event index passed going from old to new? */
+#define NEED_EVENT(event, new, old) \
+    (SUB(new, ADD(event, 1)) < SUB(new, old))
+
+#ifdef FLAGS
+#define EV_NEXT             0   /* flags: kick for every packet */
+#define EV_WINDOW(w)        ((w) > 1)   /* parked until the deadline */
+#define PARKS(w)            ((w) > 1)
+#define EV_PARKED           1   /* flags: NO_NOTIFY */
+#define WANTS_KICK(old)     (event == 0)
+#else
+#define EV_NEXT             seen
+#define EV_WINDOW(w)        ADD(seen, (w) - 1)
+#define PARKS(w)            false
+#ifdef PARK_NEAR
+#define EV_PARKED           SUB(seen, 1)
+#else
+#define EV_PARKED           SUB(seen, R + 1)
+#endif
+#define WANTS_KICK(old)     NEED_EVENT(event, pub, old)
+#endif
+
+#ifdef NO_BARRIER
+#define ARM_BARRIER         skip
+#else
+#define ARM_BARRIER         empty(device_sb)
+#endif
+#ifdef NO_DISARM_BARRIER
+#define DISARM_BARRIER      skip
+#else
+#define DISARM_BARRIER      empty(device_sb)
+#endif
+#ifdef NO_DRIVER_BARRIER
+#define DRIVER_BARRIER      skip
+#else
+#define DRIVER_BARRIER      empty(driver_sb)
+#endif
+#ifdef PUSH_DEADLINE
+#define HOLD_ON_KICK        ARMED
+#else
+#define HOLD_ON_KICK        IDLE
+#endif
+#ifdef NO_RESUME
+#define RESUMES             false
+#else
+#define RESUMES             (room > 0)
+#endif
+#ifdef NO_PUBLISH
+#define PUBLISH_USED \
+    if \
+    :: popped == BUDGET || state == BLOCKED -> publish_used() \
+    :: else \
+    fi
+#else
+#define PUBLISH_USED        publish_used()
+#endif
+#ifdef NO_RECHECK
+#define ARRIVED             0
+#else
+#define ARRIVED             SUB(avail, seen)
+#endif
+#ifdef NO_DISARM_RECHECK
+#define WORK_LEFT           false
+#else
+#define WORK_LEFT           (avail != seen)
+#endif
+
+mtype = { IDLE, ARMED, POLLING, SCHEDULED, FLUSHING, BLOCKED, STOPPED };
+
+/* Memory that driver and device share. */
+byte ring[R];                   /* the packet at a position is the position */
+byte avail = START;             /* available index as memory has it */
+byte event = START;             /* event index, or the flags word */
+bool parked;                    /* ghost: that event word came from a park */
+byte used = START;              /* used index */
+chan driver_sb = [R] of { byte };
+chan device_sb = [2] of { byte, bool };
+bool kick;                      /* the kick eventfd is readable */
+
+/* The driver's own. */
+byte pub = START;               /* published, in program order */
+bool at_rest = true;            /* no kick decision is outstanding */
+
+/* The queue: its owner's, or main's while it is stopped. */
+mtype state = SCHEDULED;
+byte seen = START;              /* next position to pop */
+byte window = 1;
+bool pending;                   /* the backend holds the last popped packet */
+bool work_waits;                /* quiesce left work behind */
+bool started = true;
+bit owner;
+bool bh[2];                     /* flush bottom half scheduled, per context */
+bool timer[2];                  /* deadline running, per context */
+
+/* The backend. */
+byte room = ROOM;
+byte sent = START;              /* ghost: next position to go out */
+
+/* Main's. */
+bool stop_wanted;
+bool owned = true;              /* ghost: somebody must serve the queue */
+bool foreign_waits;             /* ghost: an owner that starts on a kick */
+
+/* Names of the properties; never true, so that asserting one reports it. */
+bool waits_covered, window_respected, window_has_deadline;
+bool deadline_kept, handover_awake, complete_before_rest;
+bool owner_only, once_in_order, parked_is_quiet;
+
+#define CHECK(property, condition) \
+    if :: (condition) :: else -> assert(property) fi
+
+/* ---- driver ---------------------------------------------------------- */
+
+inline publish()
+{
+    ring[pub % R] = pub;
+    printf("driver: publishes %d\n", pub);
+    pub = ADD(pub, 1);
+    driver_sb!pub
+}
+
+active proctype driver()
+{
+    byte old;
+
+end_silent:
+    do
+#ifdef LIVENESS
+    :: break                    /* silent from here on */
+#endif
+    :: atomic {
+            SUB(pub, used) < R && MORE ->
+            old = pub;
+            at_rest = false;
+            publish()
+        }
+        do
+        :: atomic {
+                SUB(pub, old) < BATCH && SUB(pub, used) < R && MORE ->
+                publish()
+            }
+        :: break
+        od;
+        atomic {
+            DRIVER_BARRIER;
+            printf("driver: reads event word %d\n", event);
+            CHECK(parked_is_quiet, !(parked && WANTS_KICK(old)));
+            if
+            :: WANTS_KICK(old) ->
+                /* the register write or system call drains the buffer */
+                empty(driver_sb);
+                kick = true;
+                printf("driver: kicks\n")
+            :: else
+            fi;
+            old = 0;
+            at_rest = true
+        }
+    od
+}
+
+active proctype driver_stores()
+{
+end:
+    do
+    :: atomic { driver_sb?avail; printf("memory: avail index %d\n", avail) }
+    od
+}
+
+/* ---- device ---------------------------------------------------------- */
+
+active proctype device_stores()
+{
+end:
+    do
+    :: atomic {
+            device_sb?event, parked;
+            printf("memory: event word %d\n", event)
+        }
+    od
+}
+
+/* One packet to a backend that has room. */
+inline net_send(position)
+{
+    CHECK(owner_only, started && owner == me);
+    CHECK(once_in_order, ring[(position) % R] == sent);
+    printf("device %d: sends %d\n", me, position);
+    sent = ADD(sent, 1);
+    room--
+}
+
+/*
+ * One read of the available index, as many packets as it and the budget
+ * allow.  A full backend refuses a packet, or takes it and holds it.
+ */
+inline pop_and_send()
+{
+    CHECK(owner_only, started && owner == me);
+    left = SUB(avail, seen);
+    do
+    :: left == 0 || popped == BUDGET -> break
+    :: left > 0 && popped < BUDGET && room > 0 ->
+        net_send(seen);
+        seen = ADD(seen, 1);
+        left--;
+        popped++
+    :: left > 0 && popped < BUDGET && room == 0 ->
+        state = BLOCKED;
+        if
+        :: skip
+        :: seen = ADD(seen, 1); pending = true
+        fi;
+        break
+    od;
+    left = 0
+}
+
+/* In order: the held packet is always the last one popped. */
+inline publish_used()
+{
+    used = SUB(seen, pending)
+}
+
+inline park()
+{
+    state = FLUSHING;
+    timer[me] = false;
+    window = 1;
+    device_sb!EV_PARKED, true;
+    printf("device %d: parks, flushes\n", me)
+}
+
+inline schedule()
+{
+    state = SCHEDULED;
+    bh[me] = true
+}
+
+inline hold()
+{
+    state = ARMED;
+    CHECK(deadline_kept, !timer[me]);
+#ifndef NO_DEADLINE
+    timer[me] = true
+#endif
+}
+
+inline stop()
+{
+    started = false;
+    window = 1;
+#ifndef NO_DRAIN
+    bh[me] = false;
+    timer[me] = false;
+#endif
+#ifndef NO_CANCEL
+    seen = SUB(seen, pending);
+    pending = false;
+#endif
+    publish_used();
+#ifndef NO_DISARM
+    device_sb!EV_NEXT, false;
+#endif
+    printf("device %d: quiesces, seen %d\n", me, seen)
+}
+
+inline rest()
+{
+    popped = 0;
+    by_deadline = false;
+    goto end_sleep
+}
+
+inline arm(w)
+{
+    window = w;
+    device_sb!EV_WINDOW(w), PARKS(w);
+    printf("device %d: arms for %d, seen %d\n", me, w, seen)
+}
+
+proctype queue_context(bit me)
+{
+    byte popped;                /* packets of this pass */
+    byte left;
+    bool by_deadline;
+
+end_sleep:
+    do
+    :: atomic { stop_wanted && owner == me -> stop(); goto quiesce }
+    :: atomic {
+            kick && started && owner == me ->
+            kick = false;
+            printf("device %d: takes the kick\n", me);
+            if
+            :: state == IDLE || state == ARMED || state == POLLING ->
+                park();
+                break
+            :: state == HOLD_ON_KICK -> /* tx=timer: hold, do not flush */
+                state = FLUSHING;
+                arm(WIN);
+                goto armed
+            :: state == SCHEDULED || state == BLOCKED
+            fi
+        }
+    :: atomic {
+            timer[me] ->
+            printf("device %d: deadline\n", me);
+            by_deadline = true;
+            park();
+            break
+        }
+    :: atomic { bh[me] -> bh[me] = false; park(); break }
+    :: atomic {
+            state == BLOCKED && owner == me && RESUMES ->
+            printf("device %d: backend is ready\n", me);
+            if
+            :: pending -> net_send(SUB(seen, 1)); pending = false
+            :: else
+            fi;
+            park();
+            break
+        }
+    :: atomic {
+            state == POLLING && owner == me ->
+            if
+            :: avail != seen -> park(); break
+            :: state = FLUSHING; arm(1); goto armed
+            :: state = FLUSHING; arm(WIN); goto armed
+            fi
+        }
+    od;
+
+    /* Whatever woke it: one flush, and the stop reason decides. */
+#define RING_EMPTY  (state != BLOCKED && popped < BUDGET)
+#define BUSY        (popped > 0 || !by_deadline)
+    atomic {
+        pop_and_send();
+        PUBLISH_USED;
+        if
+        :: state == BLOCKED -> rest()
+        :: state != BLOCKED && popped == BUDGET ->
+#ifdef NO_RESCHEDULE
+            device_sb!EV_NEXT, false;
+            state = IDLE;
+#else
+            schedule();
+#endif
+            rest()
+        /* Any policy, but an idle queue drops its window. */
+        :: RING_EMPTY -> arm(1)
+        :: RING_EMPTY && BUSY -> arm(WIN)
+        :: RING_EMPTY && BUSY -> state = POLLING; rest()
+        fi
+    }
+
+armed:
+    atomic {
+        ARM_BARRIER;
+        if
+        :: ARRIVED >= window ->                         /* CROSSED */
+            window = 1;
+            schedule()
+        :: ARRIVED == 0 && window == 1 -> state = IDLE  /* EMPTY */
+        :: ARRIVED == 0 && window > 1 -> hold()         /* EMPTY */
+        :: ARRIVED > 0 && ARRIVED < window -> hold()    /* PARTIAL */
+        fi;
+        rest()
+    }
+
+quiesce:
+    atomic {
+        DISARM_BARRIER;
+        work_waits = WORK_LEFT;
+        state = STOPPED;
+        stop_wanted = false;
+        rest()
+    }
+}
+
+/* The environment's one promise: the backend drains again. */
+active proctype peer()
+{
+end:
+    do
+    :: room < ROOM -> room++
+    od
+}
+
+/* ---- main context ---------------------------------------------------- */
+
+init
+{
+    atomic {
+        bh[0] = true;
+        run queue_context(0);
+        run queue_context(1)
+    }
+    do
+#ifdef LIVENESS
+    :: break                    /* keep this owner for good */
+#endif
+    :: atomic { owned = false; stop_wanted = true }
+        !stop_wanted;
+        /* Stopped: the driver may publish, and kick nobody, as it likes. */
+        atomic {
+            if
+            :: owner = 1 - owner
+            :: skip
+            fi;
+            seen = used;        /* an owner is told one index, not two */
+            owned = true;
+            if
+            :: kick = false     /* gone with the old eventfd */
+            :: foreign_waits = true
+            fi
+        }
+end_foreign:
+        /* vhost-user: a ring may be started by its first kick */
+        atomic {
+            !foreign_waits || kick || work_waits ->
+            foreign_waits = false;
+            work_waits = false;
+            started = true;
+#ifdef NO_START_POLL
+            state = IDLE;
+#else
+            state = SCHEDULED;
+            bh[owner] = true;
+#endif
+            printf("main: starts context %d\n", owner)
+        }
+    od
+}
+
+/* ---- properties ------------------------------------------------------ */
+
+/* Published, the kick decided against or used up, and not popped. */
+#define UNANNOUNCED (at_rest && pub != seen && !kick)
+
+#ifndef LIVENESS
+active proctype monitor()
+{
+end:
+    do
+    :: started && state == IDLE && UNANNOUNCED -> assert(waits_covered)
+#ifndef FLAGS
+    :: started && state == ARMED && UNANNOUNCED &&
+       SUB(pub, seen) >= window -> assert(window_respected)
+#endif
+    :: started && state == ARMED && !timer[owner] ->
+        assert(window_has_deadline)
+    :: foreign_waits && !work_waits && UNANNOUNCED -> assert(handover_awake)
+    :: (state == IDLE || state == ARMED || state == STOPPED) &&
+       used != sent -> assert(complete_before_rest)
+    od
+}
+#endif
+
+#ifdef LIVENESS
+#define odd     (sent % 2 == 1)
+#define due     (pub != sent)
+ltl delivered {
+    [] ((due && odd) -> <> (!odd || !owned)) &&
+    [] ((due && !odd) -> <> (odd || !owned))
+}
+#endif
