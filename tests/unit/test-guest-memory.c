@@ -4,6 +4,7 @@
  * for whom when a map is replaced.
  */
 #include <fcntl.h>
+#include <linux/memfd.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
