@@ -14,7 +14,8 @@
  * timer), run ready handlers, run due timers, run the bottom halves that were
  * scheduled before this point.  A bottom half that is scheduled while bottom
  * halves run waits for the next iteration, behind handlers and timers: that
- * is what makes rescheduling fair.
+ * is what makes rescheduling fair.  An iteration makes one system call; with
+ * work at hand it only looks, it does not sleep.
  *
  * The owner thread's timer slack is set to its minimum by aio_context_bind().
  */
@@ -79,8 +80,10 @@ bool aio_context_in_owner(const AioContext *ctx);
  * aio_poll: run one iteration.
  * @blocking: wait for something to do; false only looks
  *
- * Returns true if any callback ran.  With a virtual clock a blocking call
- * waits for handlers, bottom halves and aio_notify() but never for a timer.
+ * Returns true if any callback ran.  A blocking call may return false: after
+ * a signal, aio_notify(), or a wake-up whose reason has gone meanwhile.  With
+ * a virtual clock it waits for handlers, bottom halves and aio_notify() but
+ * never for a timer.  Not to be called from a callback of @ctx.
  */
 bool aio_poll(AioContext *ctx, bool blocking);
 
@@ -97,7 +100,8 @@ void aio_notify(AioContext *ctx);
  * @max_ns: longest time to poll before a wait; 0 switches polling off
  *
  * The time adapts between 0 and @max_ns to how long events really take to
- * arrive (see aio-poll.c).
+ * arrive (see util/aio-poll.h).  With a virtual clock a phase is one pass.
+ * Owner.
  */
 void aio_context_set_poll_max_ns(AioContext *ctx, int64_t max_ns);
 
@@ -115,7 +119,8 @@ AioBH *aio_bh_new(AioContext *ctx, AioFunc *fn, void *opaque);
  * aio_bh_schedule: have the callback run soon.
  *
  * Any thread.  Scheduling a scheduled bottom half is a no-op.  Memory written
- * before this call is seen by the callback.
+ * before this call is seen by the callback.  Those scheduled by one thread
+ * run in that order, those of the other threads before the owner's.
  */
 void aio_bh_schedule(AioBH *bh);
 
@@ -132,7 +137,9 @@ void aio_bh_cancel(AioBH *bh);
  * allowed).
  *
  * Any thread.  From the owner thread the callback will not run any more;
- * from elsewhere it may be running now, and never starts after that.
+ * from elsewhere it may be running now, and never starts after that.  No
+ * thread may schedule, cancel or delete it any more; the memory is freed
+ * when the owner comes by.
  */
 void aio_bh_delete(AioBH *bh);
 
@@ -205,9 +212,15 @@ typedef struct AioHandlerOps {
     AioFunc *writable;
     /*
      * Error or hang-up.  The descriptor has already been taken out of the
-     * wait set (such events cannot be masked and would spin); the callback
-     * deletes the handler or lets it rest.  NULL: .readable or .writable is
-     * called, whichever is wanted, as for a normal event.
+     * wait set (such events cannot be masked and would spin).  If there is
+     * something left to read and AIO_READ is wanted, .readable is called
+     * once before: read until the descriptor has no more.  The callback
+     * deletes the handler or lets it rest; aio_handler_want() puts it back.
+     * Reported even while nothing is wanted.
+     *
+     * NULL: .readable and .writable are called, whichever is wanted, as for
+     * a normal event, again and again until the callback sees the error of
+     * its read or write and acts; while nothing is wanted, nothing happens.
      */
     AioFunc *hangup;
     /*
@@ -215,7 +228,8 @@ typedef struct AioHandlerOps {
      * took care of, work.  It must be cheap and must not sleep.  poll_begin
      * and poll_end fence a polling phase: notifications may be switched off
      * in between, and poll_end must look once more after switching them on,
-     * returning true if it found work.
+     * returning true if it found work.  A handler that is deleted within a
+     * phase gets no poll_end.
      */
     bool (*poll)(void *opaque);
     AioFunc *poll_begin;
@@ -228,8 +242,9 @@ typedef struct AioHandlerOps {
  * @want: AIO_READ, AIO_WRITE, AIO_EDGE
  * @ops: must outlive the handler
  *
- * Returns NULL with @errp set if the descriptor cannot be watched (regular
- * files cannot).
+ * Several handlers may watch one descriptor, for instance one for each
+ * direction.  Returns NULL with @errp set if the descriptor cannot be watched
+ * (regular files cannot).
  */
 AioHandler *aio_handler_new(AioContext *ctx, int fd, unsigned want,
                             const AioHandlerOps *ops, void *opaque,
@@ -237,7 +252,9 @@ AioHandler *aio_handler_new(AioContext *ctx, int fd, unsigned want,
 
 /*
  * aio_handler_want: change the events of interest (AIO_READ, AIO_WRITE;
- * AIO_EDGE stays as it was).  Costs a system call only if they change.
+ * AIO_EDGE stays as it was).  Costs a system call only if they change.  An
+ * event of this iteration that is no longer wanted is not delivered; wanted
+ * again, it comes back, with AIO_EDGE too.
  */
 void aio_handler_want(AioHandler *h, unsigned want);
 

@@ -34,8 +34,9 @@ typedef struct KeyVal KeyVal;
  * keyval_take_list(), and the last one counts for the other readers.  In
  * JSON an array takes their place and a repeated member is an error.
  *
- * Returns NULL with @errp set on a syntax error; in JSON also for integers
- * outside 64 bits signed, NUL characters and more than 64 levels of nesting.
+ * Returns NULL with @errp set on a syntax error, which an empty name and one
+ * that begins with '{' are; in JSON also for integers outside 64 bits signed,
+ * NUL characters and more than 64 levels of nesting.
  * Free with keyval_free().
  */
 KeyVal *keyval_parse(const char *what, const char *text, const char *implied,

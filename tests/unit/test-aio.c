@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -572,11 +573,44 @@ static void test_wait_oneshot_direct(void)
     assert_log("o");
 }
 
+/* One descriptor after the other is refused. */
+static void run_out_of_descriptors(void)
+{
+    static const char *const messages[] = {
+        "cannot create an epoll instance: Too many open files",
+        "cannot create an eventfd: Too many open files",
+    };
+    int first_free = dup(0);
+    struct rlimit limit;
+
+    g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+    close(first_free);
+    for (unsigned i = 0; i < G_N_ELEMENTS(messages); i++) {
+        g_autoptr(GError) err = NULL;
+
+        limit.rlim_cur = first_free + i;
+        g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+        g_assert_null(aio_context_new("x", vclock, &err));
+        g_assert_cmpstr(err->message, ==, messages[i]);
+    }
+}
+
+static void test_no_descriptors(void)
+{
+    if (g_test_subprocess()) {
+        run_out_of_descriptors();
+        return;
+    }
+    g_test_trap_subprocess(NULL, 0, 0);
+    g_test_trap_assert_passed();
+}
+
 static const struct {
     const char *path;
     void (*fn)(void);
 } tests[] = {
     { "/aio/names", test_names },
+    { "/aio/no-descriptors", test_no_descriptors },
     { "/aio/owner", test_owner },
     { "/aio/notify-before-wait", test_notify_before_wait },
     { "/aio/wait-oneshot-direct", test_wait_oneshot_direct },
