@@ -16,7 +16,6 @@
 #include "hw/net/virtio-net-conf.h"
 #include "hw/net/virtio-net-features.h"
 #include "hw/virtio/virtqueue.h"
-#include "util/report.h"
 
 typedef enum PropKind {
     PROP_STR,           /* char[64] */
@@ -136,8 +135,7 @@ static void *prop_field(VirtIONetConf *conf, const Prop *p)
 static bool bad_value(const KeyVal *kv, const Prop *p, const char *value,
                       const char *accepted, GError **errp)
 {
-    vnet_set_error(errp, "%s: parameter '%s' expects %s, not '%s'",
-                   keyval_what(kv), p->key, accepted, value);
+    keyval_bad_value(kv, p->key, value, accepted, errp);
     return false;
 }
 
@@ -210,7 +208,7 @@ static bool take_uint(VirtIONetConf *conf, const Prop *p, KeyVal *kv,
 {
     uint64_t v;
 
-    if (!keyval_peek(kv, p->key)) {
+    if (!keyval_take(kv, p->key)) {
         return true;
     }
     if (!keyval_take_uint(kv, p->key, p->min, p->max, &v, errp)) {
@@ -234,7 +232,7 @@ static bool take_bool(VirtIONetConf *conf, const Prop *p, KeyVal *kv,
 {
     bool on = !(p->kind == PROP_FEATURE) && *(bool *)prop_field(conf, p);
 
-    if (!keyval_peek(kv, p->key)) {
+    if (!keyval_take(kv, p->key)) {
         return true;
     }
     if (!keyval_take_bool(kv, p->key, &on, errp)) {
@@ -288,8 +286,8 @@ bool virtio_net_conf_parse(VirtIONetConf *conf, KeyVal *kv, GError **errp)
         }
     }
     if (conf->host_mtu && conf->host_mtu < VIRTIO_NET_MIN_MTU) {
-        vnet_set_error(errp, "%s: parameter 'host_mtu' expects 68 to 65535, "
-                       "not '%u'", keyval_what(kv), conf->host_mtu);
+        keyval_bad_value(kv, "host_mtu", keyval_peek(kv, "host_mtu"),
+                         "68 to 65535", errp);
         return false;
     }
     return true;
