@@ -353,6 +353,7 @@ static bool create_export(Daemon *d, const DaemonExportConf *conf,
                                        errp);
     }
     if (!exp) {
+        g_prefix_error(errp, "%s: ", conf->what);
         return false;
     }
     n->exported = true;
