@@ -50,6 +50,7 @@ BASIC = {
     'ping without loss': scenarios.ping,
     '64 MiB each way': scenarios.tcp_both_ways,
     'UDP both ways': scenarios.udp_both_ways,
+    'unbind and bind under traffic': scenarios.unbind_bind,
     'reboot from outside under traffic':
         lambda *pair: scenarios.reboot(*pair, 'reset'),
 }
@@ -57,7 +58,7 @@ TAP = {
     **BASIC,
     'packet counts agree': accounts,
     'both ways at once': scenarios.tcp_duplex,
-    'unbind and bind under traffic': scenarios.unbind_bind,
+    'module unloaded and loaded': scenarios.unload_load,
     'stop and cont under traffic': scenarios.stop_continue,
     'link down and up': scenarios.link_down_up,
     'reboot from inside under traffic':

@@ -128,7 +128,10 @@ class Agent:
 
     def send(self, line):
         """One line to the guest."""
-        self.sock.sendall(line + b'\n')
+        try:
+            self.sock.sendall(line + b'\n')
+        except OSError:
+            raise GuestGone('the QEMU has ended') from None
 
     def spawn(self, command):
         """Starts a shell command; returns its Job."""

@@ -4,7 +4,8 @@
 Read from the environment, which meson sets:
 
   QVN_BUILD_DIR      build directory (default: build under the source tree)
-  QVN_STOCK_QEMU     the distribution's QEMU (default: from PATH)
+  QEMU_STOCK         the stock QEMU, for us as for our launcher
+  QVN_STOCK_QEMU     what configure was told (default: the one in PATH)
   QVN_STOCK_QEMU_11  the newer one (default: what stock-qemu.sh unpacked)
   QVN_TIMEOUT_SCALE  factor on every time limit, for sanitizer builds
   QVN_ACCEL          tcg or kvm (default: tcg, which behaves the same
@@ -14,6 +15,7 @@ Logs are kept in BUILD/functional-logs/NAME.
 """
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -48,11 +50,11 @@ def our_program(name):
 
 
 def stock_qemu():
-    """Path of the distribution's QEMU."""
-    path = os.environ.get('QVN_STOCK_QEMU') or \
-        shutil.which('qemu-system-x86_64')
-    if not path:
-        raise Skip('no qemu-system-x86_64 is installed')
+    """Path of the stock QEMU, the distribution's in general."""
+    path = (os.environ.get('QEMU_STOCK') or os.environ.get('QVN_STOCK_QEMU')
+            or shutil.which('qemu-system-x86_64'))
+    if not path or not os.path.exists(path):
+        raise Skip(f'no stock QEMU: {path or "qemu-system-x86"} is missing')
     return path
 
 
@@ -63,6 +65,13 @@ def stock_qemu_11():
     if not os.path.exists(path):
         raise Skip('no second stock QEMU: run scripts/stock-qemu.sh')
     return path
+
+
+def version_of(qemu):
+    """(major, minor) of a QEMU."""
+    text = subprocess.run([qemu, '-version'], capture_output=True,
+                          text=True, timeout=scaled(30), check=True).stdout
+    return tuple(map(int, re.search(r'version (\d+)\.(\d+)', text).groups()))
 
 
 def guest_image():

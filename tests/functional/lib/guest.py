@@ -23,7 +23,7 @@ from .qmp import Qmp
 
 BOOT_TIMEOUT = 90
 _APPEND = ('console=ttyS0 loglevel=5 mitigations=off cryptomgr.notests '
-           'no_timer_check panic=0')
+           'no_timer_check reboot=k panic=0')
 
 
 class GuestError(AssertionError):
@@ -45,6 +45,10 @@ def nic_args(net, number=0, netdev_options=None, **properties):
     return ['-netdev', net.netdev(f'n{number}', **(netdev_options or {})),
             '-device', f'virtio-net-pci,netdev=n{number},id=nic{number},'
                        f'mac={mac_of(number)}{more}']
+
+
+def _file_chardev(path):
+    return f'file,id=console,path={str(path).replace(",", ",,")}'
 
 
 class Guest:
@@ -72,7 +76,7 @@ class Guest:
                     '-no-user-config', '-display', 'none', '-m', memory,
                     '-smp', str(smp), '-kernel', kernel, '-initrd', initrd,
                     '-append', f'{_APPEND} {append}'.strip(),
-                    '-chardev', f'file,id=console,path={self.console}',
+                    '-chardev', _file_chardev(self.console),
                     '-serial', 'chardev:console',
                     '-chardev', f'socket,id=agent,path={self.dir}/agent',
                     '-serial', 'chardev:agent',

@@ -13,6 +13,7 @@ import re
 import time
 
 from . import env
+from .agent import GuestGone, GuestRebooted
 from .guest import settle
 from .process import wait_for
 from .servers import (TcpFlood, TcpSink, TcpSource, UdpEcho, UdpSink,
@@ -34,7 +35,7 @@ def _content(mib, seed):
     return random.Random(seed).randbytes(mib * MIB)
 
 
-def ping(guest, net, count=200, sizes=(56, 1472), interval=0.01):
+def ping(guest, net, count=100, sizes=(56, 1472), interval=0.01):
     """No echo request goes unanswered; the times are returned (ms)."""
     average = None
     for size in sizes:
@@ -219,25 +220,23 @@ def _settled(read, tries=20):
 def traffic(guest, net):
     """Background traffic both ways, TCP and UDP, while inside.
 
-    It survives the interface, the link or the guest going away: each part
-    starts again when it ended.  Yields the TcpFlood, whose `bytes` tell
+    It survives the interface or the link going away: each part starts again
+    when it ended.  It ends with the guest, or when the guest reboots.  Yields the TcpFlood, whose `bytes` tell
     whether anything moves.
     """
     with TcpFlood(net) as flood, UdpSink(net) as sink:
-        def start():
-            return [guest.spawn(f'while :; do {command} >/dev/null 2>&1; '
-                                'sleep 0.1; done') for command in (
-                f'nettool tcp-get {net.host_addr} {flood.port} /dev/null',
-                f'nettool tcp-put {net.host_addr} {flood.port} /dev/zero',
-                f'nettool udp-send {net.host_addr} {sink.port} 0 512 500 9')]
-        jobs = start()
-        flood.restart = lambda: jobs.extend(start())
+        jobs = [guest.spawn(f'while :; do {command} >/dev/null 2>&1; '
+                            'sleep 0.1; done') for command in (
+            f'nettool tcp-get {net.host_addr} {flood.port} /dev/null',
+            f'nettool tcp-put {net.host_addr} {flood.port} /dev/zero',
+            f'nettool udp-send {net.host_addr} {sink.port} 0 512 500 9')]
         moving(flood)
         try:
             yield flood
         finally:
-            for job in jobs:
-                if job.status is None and not job.error:
+            # If the guest is gone or new, so are its jobs.
+            with contextlib.suppress(GuestGone, GuestRebooted):
+                for job in jobs:
                     job.kill()
                     job.wait()
 
