@@ -42,12 +42,21 @@ static bool is_7_2(void *opaque)
 
 /* ---- kinds of plans --------------------------------------------------------------- */
 
+/* After all that may fail: an error is the only line on stderr. */
+static void say_notices(const LaunchPlan *plan)
+{
+    for (guint i = 0; i < plan->notices->len; i++) {
+        report_info("%s", (char *)plan->notices->pdata[i]);
+    }
+}
+
 /* Returns only if it fails. */
 static void become_stock(LaunchPlan *plan, const char *stock, const char *dir,
                          GError **errp)
 {
     GPtrArray *argv = launch_plan_qemu_argv(plan, stock, dir);
 
+    say_notices(plan);
     execv(stock, (char **)argv->pdata);
     vnet_set_error(errp, "cannot run '%s': %s", stock, g_strerror(errno));
     g_ptr_array_free(argv, TRUE);
@@ -124,9 +133,6 @@ static void serve(LaunchPlan *plan, const char *stock, GError **errp)
 /* The exit status, if this process has not become another. */
 static int carry_out(LaunchPlan *plan, const char *stock, GError **errp)
 {
-    for (guint i = 0; i < plan->notices->len; i++) {
-        report_info("%s", (char *)plan->notices->pdata[i]);
-    }
     switch (plan->kind) {
     case LAUNCH_STOCK:
         become_stock(plan, stock, NULL, errp);

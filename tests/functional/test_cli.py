@@ -1,0 +1,742 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Command lines, without a guest: the bad ones and what is said about them,
+and the life of the pair QEMU and daemon.
+
+A bad command line ends with 1 and one line on stderr, which is compared word
+by word; nothing is left running, and no file is left behind.  Messages about
+taps are compared by what they have to name, since the kernel's reasons are in
+them.
+
+Each case runs in a directory of its own, which is also the one for sockets
+($XDG_RUNTIME_DIR).  Its processes are found by a variable in their
+environment, wherever they have been re-parented to.
+"""
+import contextlib
+import ctypes
+import fcntl
+import itertools
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+
+from lib import env
+from lib.runner import Skip, Suite
+
+LIMIT = env.scaled(20)
+MARK = 'QVN_CLI_CASE'
+NETDEV = ['-netdev', 'user,id=n0']
+NIC = ['-device', 'virtio-net-pci,netdev=n0']
+MACHINE = ['-M', 'pc', '-m', '64', '-display', 'none', '-nodefaults']
+D_NETDEV = ['--netdev', 'user,id=n0']
+D_NIC = ['--device', 'virtio-net-pci,id=v0,netdev=n0']
+D_EXPORT = ['--export', 'vhost-user-net,id=e0,device=v0,path=sock']
+DAEMON = D_NETDEV + D_NIC + D_EXPORT
+TUNSETIFF = 0x400454ca
+IFF_TAP_NO_PI = 0x1002
+CLONE_NEWNET = 0x40000000
+
+
+class Place:
+    """A directory, and the processes that are started in it."""
+    numbers = itertools.count(1)
+
+    def __init__(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix='qvn-cli-'))
+        self.mark = f'{os.getpid()}-{next(self.numbers)}'
+        self.env = {**os.environ, MARK: self.mark,
+                    'XDG_RUNTIME_DIR': str(self.dir)}
+        self.before = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for pid in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(self.dir)
+
+    def files(self):
+        """All there is, relative to the directory."""
+        return sorted(str(path.relative_to(self.dir))
+                      for path in self.dir.rglob('*'))
+
+    def processes(self):
+        """Process ids of what was started here and lives."""
+        found = []
+        for path in pathlib.Path('/proc').iterdir():
+            if not path.name.isdigit() or int(path.name) == os.getpid():
+                continue
+            with contextlib.suppress(OSError):
+                # Empty for a zombie, which nobody may be there to reap.
+                if f'{MARK}={self.mark}'.encode() in \
+                        (path / 'environ').read_bytes().split(b'\0'):
+                    found.append(int(path.name))
+        return found
+
+    def command(self, program, args):
+        """The words of a command line; {dir} is this directory."""
+        return [str(env.our_program(program))] + \
+            [arg.replace('{dir}', str(self.dir)) for arg in args]
+
+    def start(self, program, args, **more):
+        """A process; stdin is a pipe."""
+        return subprocess.Popen(self.command(program, args), cwd=self.dir,
+                                stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True,
+                                **{'env': self.env, **more})
+
+    def run(self, program, args, **more):
+        """(exit status, stdout, stderr) of a process that ends by itself."""
+        self.before = self.files()
+        process = self.start(program, args, **more)
+        out, err = process.communicate(timeout=LIMIT)
+        return process.returncode, out, err
+
+    def expect_nothing_left(self, wait=0.0):
+        """No process, no new file; @wait: seconds they may take to go."""
+        deadline = time.monotonic() + wait
+        while (self.processes() or self.files() != self.before) and \
+                time.monotonic() < deadline:
+            time.sleep(0.01)
+        equal(self.processes(), [])
+        equal(self.files(), self.before)
+
+
+def equal(got, want):
+    """Fails with both values."""
+    if got != want:
+        raise AssertionError(f'got {got!r}\nwant {want!r}')
+
+
+def wait_until(condition, what):
+    """Polls until condition() is true."""
+    deadline = time.monotonic() + LIMIT
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f'no sign of: {what}')
+        time.sleep(0.01)
+
+
+# ---- bad command lines ------------------------------------------------------
+
+# (name, arguments, the message after the program's name)
+BAD_LAUNCHER = [
+    ('bad value of tx', NETDEV + ['-device', 'virtio-net-pci,id=a,netdev=n0,'
+                                  'tx=fast'],
+     "-device virtio-net-pci,id=a: parameter 'tx' expects 'bh' or 'timer', "
+     "not 'fast'"),
+    ('bad value in JSON', NETDEV + ['-device', json.dumps(
+        {'driver': 'virtio-net-pci', 'netdev': 'n0', 'host_mtu': 1})],
+     "-device virtio-net-pci: parameter 'host_mtu' expects 68 to 65535, not "
+     "'1'"),
+    ('missing netdev', NETDEV + ['-device', 'virtio-net-pci,netdev=n1'],
+     "-device virtio-net-pci,netdev=n1: no netdev 'n1': add -netdev "
+     "TYPE,id=n1, or name one that is there"),
+    ('two NICs on one netdev', NETDEV + NIC + NIC,
+     "-device virtio-net-pci,netdev=n0: another device uses netdev 'n0': "
+     "give each NIC a -netdev of its own"),
+    ('NIC of another model on the netdev',
+     NETDEV + NIC + ['-device', 'e1000,netdev=n0'],
+     "-device e1000,netdev=n0: another device uses netdev 'n0': give each "
+     "NIC a -netdev of its own"),
+    ('two netdevs of one id', NETDEV + NETDEV + NIC,
+     "-netdev user,id=n0: another netdev has this id: give each its own"),
+    ('bad netdev syntax', ['-netdev', 'user,id=n0,=3'] + NIC,
+     "-netdev: invalid parameter name '' in 'user,id=n0,=3', expected "
+     "key=value,key=value"),
+    ('no such iothread',
+     NETDEV + ['-device', 'virtio-net-pci,netdev=n0,iothread=io0'],
+     "-device virtio-net-pci: no iothread 'io0': add -object "
+     "iothread,id=io0"),
+    ('private file memory',
+     NETDEV + NIC + ['-object', 'memory-backend-file,id=m,size=64M,'
+                     'mem-path={dir}', '-machine', 'memory-backend=m'],
+     "-object memory-backend-file,id=m: this memory is private to QEMU "
+     "(share=off), and a NIC of ours has to share it: add share=on"),
+    ('-mem-path', NETDEV + NIC + ['-mem-path', '/x'],
+     "-mem-path /x: this memory is private to QEMU, and a NIC of ours has to "
+     "share it: instead give -object memory-backend-file,id=pc.ram,"
+     "size=67108864,mem-path=/x,share=on -machine memory-backend=pc.ram"),
+    ('bad -m', NETDEV + NIC + ['-m', 'much'],
+     "-m much: parameter 'size' expects a number of MiB, or a size such as "
+     "512M or 2G, not 'much'"),
+    ('monitor without a path', NETDEV + NIC + ['-x-vnet-qmp'],
+     "-x-vnet-qmp: the path of a socket is missing"),
+]
+
+# The daemon says it, on behalf of the launcher.
+BAD_LAUNCHER_DAEMON = [
+    ('tap descriptor that is not open',
+     ['-netdev', 'tap,id=n0,fd=99'] + NIC,
+     "--netdev tap,id=n0: fd=99: no such descriptor is open; the parent has "
+     "to pass it on"),
+    ('monitor in no directory', NETDEV + NIC + ['-x-vnet-qmp', 'no/qmp'],
+     "--qmp: cannot create the socket '{dir}/no/qmp': No such file or "
+     "directory: check that its directory exists and is writable"),
+    ('daemonized QEMU',
+     ['-netdev', 'tap,id=n0,fd=99'] + NIC + ['-daemonize', '-pidfile', 'p'],
+     "--netdev tap,id=n0: fd=99: no such descriptor is open; the parent has "
+     "to pass it on"),
+]
+
+BAD_DAEMON = [
+    ('nothing', [],
+     "nothing to serve: add --netdev, --device and --export, see --help"),
+    ('unknown option', ['--foo'], "unknown option '--foo': see --help"),
+    ('stray word', ['foo'], "unknown option 'foo': see --help"),
+    ('argument too much', ['--daemonize=1'],
+     "option '--daemonize' takes no argument: '--daemonize=1'"),
+    ('argument missing', ['--pidfile'],
+     "option '--pidfile' needs an argument: PATH"),
+    ('unknown object', DAEMON + ['--object', 'foo,id=i'],
+     "--object foo,id=i: unknown object type 'foo', known is 'iothread'"),
+    ('object twice', DAEMON + 2 * ['--object', 'iothread,id=i'],
+     "--object iothread,id=i: another object has this id: give each its own"),
+    ('bad object value',
+     DAEMON + ['--object', 'iothread,id=i,poll-max-ns=-1'],
+     "--object iothread,id=i: parameter 'poll-max-ns' expects a number "
+     "between 0 and 1000000000, not '-1'"),
+    ('bad CPU list', DAEMON + ['--object', 'iothread,id=i,cpu-affinity=3-2'],
+     "--object iothread,id=i: parameter 'cpu-affinity' expects a CPU number "
+     "or FIRST-LAST, not '3-2'"),
+    ('absent CPU', DAEMON + ['--object', 'iothread,id=i,cpu-affinity=1023'],
+     "--object iothread,id=i: cannot move the thread to the CPUs of "
+     "cpu-affinity: Invalid argument"),
+    ('unknown netdev type', ['--netdev', 'foo,id=n0'] + D_NIC + D_EXPORT,
+     "--netdev foo,id=n0: type 'foo' is not known; known are hubport, tap, "
+     "user"),
+    ('netdev twice', D_NETDEV + DAEMON,
+     "--netdev user,id=n0: another netdev has this id: give each its own"),
+    ('missing netdev', D_NIC + D_EXPORT,
+     "--device virtio-net-pci,id=v0: no netdev 'n0': add --netdev "
+     "TYPE,id=n0"),
+    ('two NICs on one netdev',
+     DAEMON + ['--device', 'virtio-net-pci,id=v1,netdev=n0'],
+     "--device virtio-net-pci,id=v1: netdev 'n0' belongs to device 'v0' "
+     "already: give each NIC a --netdev of its own"),
+    ('unknown device', D_NETDEV + ['--device', 'e1000,id=v0,netdev=n0'] +
+     D_EXPORT,
+     "--device e1000,id=v0: parameter 'driver' expects 'virtio-net-pci' or "
+     "'virtio-net', not 'e1000'"),
+    ('device twice', DAEMON + D_NIC,
+     "--device virtio-net-pci,id=v0: another device has this id: give each "
+     "its own"),
+    ('device without id',
+     D_NETDEV + ['--device', 'virtio-net,netdev=n0'] + D_EXPORT,
+     "--device virtio-net: parameter 'id' is missing"),
+    ('device without netdev',
+     D_NETDEV + ['--device', 'virtio-net,id=v0'] + D_EXPORT,
+     "--device virtio-net,id=v0: parameter 'netdev' is missing"),
+    ('bad device value',
+     D_NETDEV + [D_NIC[0], D_NIC[1] + ',tx=fast'] + D_EXPORT,
+     "--device virtio-net-pci,id=v0: parameter 'tx' expects 'bh' or 'timer', "
+     "not 'fast'"),
+    ('no such iothread',
+     D_NETDEV + [D_NIC[0], D_NIC[1] + ',iothread=i'] + D_EXPORT,
+     "--device virtio-net-pci,id=v0: no iothread 'i': add --object "
+     "iothread,id=i"),
+    ('unknown export type',
+     D_NETDEV + D_NIC + ['--export', 'x,id=e0,device=v0,path=s'],
+     "--export x,id=e0: parameter 'type' expects 'vhost-user-net', not 'x'"),
+    ('unknown export option', D_NETDEV + D_NIC +
+     [D_EXPORT[0], D_EXPORT[1] + ',foo=1'],
+     "--export vhost-user-net,id=e0: unknown parameter 'foo' (value '1'), "
+     "accepted are: type, id, device, path"),
+    ('export without address', D_NETDEV + D_NIC +
+     ['--export', 'vhost-user-net,id=e0,device=v0'],
+     "--export vhost-user-net,id=e0: no address: add path=PATH, or "
+     "addr.type=fd,addr.str=N"),
+    ('export of nothing', D_NETDEV + D_NIC +
+     ['--export', 'vhost-user-net,id=e0,device=x,path=s'],
+     "--export vhost-user-net,id=e0: no device 'x': add --device "
+     "virtio-net-pci,id=x,netdev=ID"),
+    ('export twice', DAEMON +
+     ['--export', 'vhost-user-net,id=e1,device=v0,path=s'],
+     "--export vhost-user-net,id=e1: device 'v0' has an export already: one "
+     "NIC has one front-end"),
+    ('export id twice', DAEMON + D_EXPORT,
+     "--export vhost-user-net,id=e0: another export has this id: give each "
+     "its own"),
+    ('export in no directory', D_NETDEV + D_NIC +
+     ['--export', 'vhost-user-net,id=e0,device=v0,path=no/s'],
+     "--export vhost-user-net,id=e0: cannot create the socket '{dir}/no/s': "
+     "No such file or directory: check that its directory exists and is "
+     "writable"),
+    ('export on no socket', D_NETDEV + D_NIC +
+     ['--export', 'vhost-user-net,id=e0,device=v0,addr.type=fd,'
+      'addr.str=99'],
+     "--export vhost-user-net,id=e0: descriptor 99 is not a Unix stream "
+     "socket; pass one that listens or is connected"),
+    ('monitor without socket', DAEMON + ['--qmp', 'stdio'],
+     "--qmp 'stdio': expected unix:PATH,server=on,wait=off"),
+    ('monitor that connects', DAEMON + ['--qmp', 'unix:q'],
+     "--qmp: only listening sockets that nobody waits for: add "
+     "server=on,wait=off"),
+    ('no lifeline', DAEMON + ['--lifeline-fd', '99'],
+     "--lifeline-fd '99': expected the number of an inherited pipe or "
+     "socket"),
+    ('pidfile in no directory', DAEMON + ['--pidfile', 'no/pid'],
+     "--pidfile '{dir}/no/pid': No such file or directory: check that its "
+     "directory exists and is writable"),
+    ('error after --daemonize',
+     DAEMON + ['--daemonize', '--pidfile', 'no/pid'],
+     "--pidfile '{dir}/no/pid': No such file or directory: check that its "
+     "directory exists and is writable"),
+]
+
+
+def bad(program, args, speaker, message):
+    """One command line that has to be refused."""
+    if program == 'qemu-system-x86_64':
+        env.stock_qemu()
+    with Place() as place:
+        status, out, err = place.run(program, args)
+        equal(err, f'{speaker}: {message}\n'.replace('{dir}',
+                                                     str(place.dir)))
+        equal((status, out), (1, ''))
+        place.expect_nothing_left()
+
+
+# ---- what is taken ----------------------------------------------------------
+
+def socket_taken(kind):
+    """The path of the socket belongs to somebody else, who keeps it."""
+    with Place() as place:
+        path = place.dir / 'sock'
+        with socket.socket(socket.AF_UNIX) as other:
+            if kind == 'socket':
+                other.bind(str(path))
+                other.listen()
+                message = (f"socket '{path}' is in use by another process: "
+                           'end that one or choose another path')
+            else:
+                path.write_text('x')
+                message = (f"'{path}' exists and is not a socket: remove it "
+                           'or choose another path')
+            status, _, err = place.run('qemu-net-daemon', DAEMON)
+            equal(err, 'qemu-net-daemon: --export vhost-user-net,id=e0: '
+                       f'{message}\n')
+            equal(status, 1)
+            place.expect_nothing_left()
+
+
+def socket_stale():
+    """A socket that nobody listens on is replaced."""
+    with Place() as place:
+        with socket.socket(socket.AF_UNIX) as other:
+            other.bind(str(place.dir / 'sock'))
+        status, _, _ = place.run('qemu-net-daemon', DAEMON + ['--daemonize'])
+        equal(status, 0)
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(place.dir / 'sock'))
+
+
+def own_netns():
+    """Taps are made where nobody sees them."""
+    env.need_root()
+    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET):
+        raise Skip('no network namespaces')
+
+
+def expect_words(err, words):
+    """One line with all these in it."""
+    equal(err.count('\n'), 1)
+    for word in words:
+        if word not in err:
+            raise AssertionError(f'{word!r} is not in {err!r}')
+
+
+def tap_busy(program, netdev, rest):
+    """Another process has the tap."""
+    own_netns()
+    with Place() as place, open('/dev/net/tun', 'r+b', buffering=0) as tun:
+        fcntl.ioctl(tun, TUNSETIFF,
+                    struct.pack('16sH22x', b'busy0', IFF_TAP_NO_PI))
+        status, _, err = place.run(
+            program, [netdev, 'tap,id=n0,ifname=busy0,script=no,'
+                              'downscript=no'] + rest)
+        equal(status, 1)
+        expect_words(err, ['id=n0', 'busy0', 'busy'])
+        place.expect_nothing_left()
+
+
+def tap_not_permitted():
+    """An ordinary user may not make taps."""
+    own_netns()
+    with Place() as place:
+        # A copy, since the build directory may be nobody's business.
+        shutil.copy(env.our_program('qemu-net-daemon'), place.dir / 'd')
+        os.chmod(place.dir, 0o777)
+        before = place.files()
+        done = subprocess.run(
+            [place.dir / 'd', '--netdev', 'tap,id=n0,ifname=mine0,script=no,'
+             'downscript=no'] + D_NIC + D_EXPORT, cwd=place.dir,
+            env=place.env, user=65534, group=65534, extra_groups=[],
+            capture_output=True, text=True, timeout=LIMIT, check=False)
+        equal(done.returncode, 1)
+        expect_words(done.stderr, ['id=n0', 'permitted'])
+        equal(place.files(), before)
+        equal(place.processes(), [])
+
+
+def no_stock():
+    """No stock QEMU anywhere, and what is named is none."""
+    ours = str(env.our_program('qemu-system-x86_64'))
+    text = 'path of a stock qemu-system-x86_64'
+    cases = [
+        ({'QEMU_STOCK': '/none'}, "QEMU_STOCK '/none' is not a program: set "
+                                  f'QEMU_STOCK to the {text}'),
+        ({'QEMU_STOCK': ours}, f"QEMU_STOCK '{ours}' is this program itself: "
+                               f'set QEMU_STOCK to the {text}'),
+        ({'QEMU_STOCK': '', 'PATH': os.path.dirname(ours)},
+         'no stock QEMU found: install qemu-system-x86, set QEMU_STOCK to '
+         'the path of its qemu-system-x86_64, or configure '
+         '--with-stock-qemu=PATH'),
+    ]
+    for variables, message in cases:
+        with Place() as place:
+            status, _, err = place.run('qemu-system-x86_64',
+                                       MACHINE + NETDEV + NIC,
+                                       env={**place.env, **variables})
+            if 'the configured stock QEMU' in err:
+                raise Skip('a stock QEMU is configured')
+            equal((status, err), (1, f'qemu-system-x86_64: {message}\n'))
+            place.expect_nothing_left()
+
+
+# ---- the daemon's life ------------------------------------------------------
+
+@contextlib.contextmanager
+def background(args):
+    """(place, pid) of a daemon that has gone into the background."""
+    with Place() as place:
+        status, out, err = place.run(
+            'qemu-net-daemon',
+            DAEMON + ['--daemonize', '--pidfile', 'pid', '--qmp',
+                      'unix:qmp,server=on,wait=off'] + args)
+        equal((status, out, err), (0, '', ''))
+        equal(place.files(), ['pid', 'qmp', 'sock'])
+        yield place, int((place.dir / 'pid').read_text())
+
+
+def ends_by(number):
+    """A signal ends it; no socket, no pidfile."""
+    with background([]) as (place, pid):
+        equal(place.processes(), [pid])
+        os.kill(pid, number)
+        place.expect_nothing_left(LIMIT)
+
+
+def foreground_status():
+    """Ended by a signal, its exit status is 0."""
+    with Place() as place:
+        process = place.start('qemu-net-daemon', DAEMON)
+        wait_until((place.dir / 'sock').exists, 'the socket')
+        process.terminate()
+        out, err = process.communicate(timeout=LIMIT)
+        equal((process.returncode, out, err), (0, '', ''))
+        place.expect_nothing_left()
+
+
+def unprivileged():
+    """In the background: own session, no capability, in any thread."""
+    with background(['--object', 'iothread,id=io0',
+                     '--netdev', 'hubport,id=n1,hubid=0', '--device',
+                     'virtio-net-pci,id=v1,netdev=n1,iothread=io0']) \
+            as (_, pid):
+        equal(os.getsid(pid), pid)
+        equal(os.readlink(f'/proc/{pid}/cwd'), '/')
+        for number in range(3):
+            equal(os.readlink(f'/proc/{pid}/fd/{number}'), '/dev/null')
+        tasks = list(pathlib.Path(f'/proc/{pid}/task').iterdir())
+        equal(len(tasks), 2)
+        for task in tasks:
+            status = dict(line.split(':\t', 1) for line in
+                          (task / 'status').read_text().splitlines()
+                          if ':\t' in line)
+            for name in ('CapInh', 'CapPrm', 'CapEff', 'CapAmb'):
+                equal((name, int(status[name], 16)), (name, 0))
+            if os.geteuid() == 0:
+                equal(int(status['CapBnd'], 16), 0)
+            equal(status['NoNewPrivs'], '1')
+
+
+def second_daemon():
+    """The pidfile is locked; the first daemon keeps it."""
+    with background([]) as (place, pid):
+        status, _, err = place.run(
+            'qemu-net-daemon', D_NETDEV + D_NIC +
+            ['--export', 'vhost-user-net,id=e0,device=v0,path=other',
+             '--pidfile', 'pid'])
+        equal(err, f"qemu-net-daemon: --pidfile '{place.dir}/pid': in use by "
+                   f'process {pid}: end that one or choose another path\n')
+        equal(status, 1)
+        equal(place.files(), ['pid', 'qmp', 'sock'])
+        equal(int((place.dir / 'pid').read_text()), pid)
+
+
+def lifeline():
+    """It ends when the other side of its lifeline is closed."""
+    with Place() as place:
+        ours, theirs = os.pipe()
+        os.set_inheritable(ours, True)
+        status, _, err = place.run(
+            'qemu-net-daemon', DAEMON + ['--daemonize', '--lifeline-fd',
+                                         str(ours)], pass_fds=[ours])
+        os.close(ours)
+        equal((status, err), (0, ''))
+        equal(len(place.processes()), 1)
+        os.close(theirs)
+        place.expect_nothing_left(LIMIT)
+
+
+def qmp(path, *commands):
+    """Replies to commands, each (name, arguments)."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(LIMIT)
+        client.connect(str(path))
+        stream = client.makefile('rw', encoding='utf-8', newline='')
+        replies = [json.loads(stream.readline())]
+        for name, arguments in (('qmp_capabilities', {}),) + commands:
+            stream.write(json.dumps({'execute': name,
+                                     'arguments': arguments}))
+            stream.flush()
+            line = stream.readline()
+            equal(line[-2:], '\r\n')
+            replies.append(json.loads(line))
+        return replies
+
+
+def monitor():
+    """QMP: counters of all queues, the link, and the end."""
+    with background([]) as (place, _):
+        greeting, hello, stats, down, changed, unknown, end = qmp(
+            place.dir / 'qmp', ('x-query-nic-stats', {}),
+            ('set_link', {'name': 'n0', 'up': False}),
+            ('x-query-nic-stats', {}),
+            ('set_link', {'name': 'x', 'up': False}), ('quit', {}))
+        equal(list(greeting), ['QMP'])
+        equal((hello, down, end), ({'return': {}},) * 3)
+        nic, = stats['return']
+        equal((nic['id'], nic['netdev'], nic['link']), ('v0', 'n0', True))
+        equal([(q['index'], q['direction'], q['packets'])
+               for q in nic['queues']], [(0, 'rx', 0), (1, 'tx', 0)])
+        equal(changed['return'][0]['link'], False)
+        equal(unknown, {'error': {'class': 'DeviceNotFound',
+                                  'desc': "Device 'x' not found"}})
+        place.expect_nothing_left(LIMIT)
+
+
+def daemon_help():
+    """Each help exits with 0 and tells of what it was asked for."""
+    for args, words in [
+            (['--help'], ['--netdev', '--export', '--lifeline-fd']),
+            (['--version'], ['qemu-net-daemon version']),
+            (['--netdev', 'help'], ['user', 'tap', 'hubport']),
+            (['--device', 'virtio-net-pci,help'], ['tx=<', 'mac=<']),
+            (['--object', 'help'], ['poll-max-ns=<']),
+            (['--export', 'help'], ['addr.path=<'])]:
+        with Place() as place:
+            status, out, err = place.run('qemu-net-daemon', args)
+            equal((status, err), (0, ''))
+            for word in words:
+                if word not in out:
+                    raise AssertionError(f'{args}: no {word!r} in {out!r}')
+            place.expect_nothing_left()
+
+
+# ---- the pair ---------------------------------------------------------------
+
+def same_as_stock(args):
+    """Nothing to own: output and status are the stock QEMU's."""
+    stock = env.stock_qemu()
+    with Place() as place:
+        want = subprocess.run([stock] + args, env=place.env, cwd=place.dir,
+                              capture_output=True, text=True, timeout=LIMIT,
+                              stdin=subprocess.DEVNULL, check=False)
+        equal(place.run('qemu-system-x86_64', args),
+              (want.returncode, want.stdout, want.stderr))
+        place.expect_nothing_left()
+
+
+def completed_help(args, words):
+    """The stock QEMU's list, and then ours."""
+    stock = env.stock_qemu()
+    with Place() as place:
+        want = subprocess.run([stock] + args, env=place.env,
+                              capture_output=True, text=True, timeout=LIMIT,
+                              check=True).stdout
+        status, out, _ = place.run('qemu-system-x86_64', args)
+        equal(status, 0)
+        equal(out[:len(want)], want)
+        for word in words:
+            if word not in out[len(want):]:
+                raise AssertionError(f'{args}: no {word!r} in {out!r}')
+
+
+def wait_for_stock(process):
+    """Until the launcher has become the stock QEMU: the daemon serves."""
+    ours = str(env.our_program('qemu-system-x86_64'))
+    wait_until(lambda: os.readlink(f'/proc/{process.pid}/exe') != ours,
+               'the stock QEMU')
+
+
+@contextlib.contextmanager
+def pair(args):
+    """(place, QEMU's process) with the daemon connected."""
+    env.stock_qemu()
+    with Place() as place:
+        process = place.start('qemu-system-x86_64',
+                              MACHINE + ['-monitor', 'stdio'] + NETDEV + NIC +
+                              args)
+        wait_for_stock(process)
+        yield place, process
+
+
+def descriptors(pid):
+    """What the descriptors of a process refer to."""
+    found = {}
+    for path in pathlib.Path(f'/proc/{pid}/fd').iterdir():
+        with contextlib.suppress(OSError):
+            found[int(path.name)] = os.readlink(path)
+    return found
+
+
+def quit_pair():
+    """QEMU is this very process; when it quits, all is gone."""
+    with pair([]) as (place, process):
+        if process.pid not in place.processes():
+            raise AssertionError('QEMU is not the process that was started')
+        private, = [name for name in place.files() if '/' not in name]
+        equal(place.files(), [private, f'{private}/nic0.sock'])
+        equal((place.dir / private).stat().st_mode & 0o777, 0o700)
+        process.communicate('quit\n', timeout=LIMIT)
+        equal(process.returncode, 0)
+        place.expect_nothing_left(LIMIT)
+
+
+def qemu_killed(number):
+    """However QEMU ends, the daemon follows."""
+    with pair([]) as (place, process):
+        process.send_signal(number)
+        process.communicate(timeout=LIMIT)
+        place.expect_nothing_left(LIMIT)
+
+
+def qemu_refuses():
+    """QEMU's own error, status and all; the daemon follows."""
+    env.stock_qemu()
+    with Place() as place:
+        status, _, err = place.run('qemu-system-x86_64',
+                                   MACHINE + NETDEV + NIC + ['-cpu', 'foo'])
+        equal(status, 1)
+        if "unable to find CPU model 'foo'" not in err:
+            raise AssertionError(err)
+        place.expect_nothing_left(LIMIT)
+
+
+def no_stray_descriptors():
+    """Of what is inherited, each side has what it needs and no more."""
+    env.stock_qemu()
+    with Place() as place:
+        stray, other = socket.socketpair()
+        with stray, other:
+            process = place.start('qemu-system-x86_64',
+                                  MACHINE + NETDEV + NIC,
+                                  pass_fds=[stray.fileno()])
+            wait_for_stock(process)
+            daemon, = set(place.processes()) - {process.pid}
+            name = os.readlink(f'/proc/self/fd/{stray.fileno()}')
+            equal(name in descriptors(process.pid).values(), True)
+            equal(name in descriptors(daemon).values(), False)
+            process.terminate()
+            process.communicate(timeout=LIMIT)
+            place.expect_nothing_left(LIMIT)
+
+
+def daemonized_pair():
+    """-daemonize: both in the background, and nobody holds our stderr."""
+    env.stock_qemu()
+    with Place() as place:
+        status, _, _ = place.run(
+            'qemu-system-x86_64',
+            MACHINE + NETDEV + NIC + ['-daemonize', '-pidfile',
+                                      str(place.dir / 'pid')])
+        equal(status, 0)
+        equal(len(place.processes()), 2)
+        os.kill(int((place.dir / 'pid').read_text()), signal.SIGTERM)
+        place.expect_nothing_left(LIMIT)
+
+
+def own_monitor():
+    """-x-vnet-qmp: the daemon's monitor."""
+    with pair(['-x-vnet-qmp', 'qmp']) as (place, process):
+        *_, stats = qmp(place.dir / 'qmp', ('x-query-nic-stats', {}))
+        equal([nic['netdev'] for nic in stats['return']], ['n0'])
+        process.communicate('quit\n', timeout=LIMIT)
+        place.expect_nothing_left(LIMIT)
+
+
+def main():
+    """All cases."""
+    with Suite() as suite:
+        for table, program, speaker, first in (
+                (BAD_LAUNCHER, 'qemu-system-x86_64', 'qemu-system-x86_64',
+                 MACHINE),
+                (BAD_LAUNCHER_DAEMON, 'qemu-system-x86_64',
+                 'qemu-net-daemon', MACHINE),
+                (BAD_DAEMON, 'qemu-net-daemon', 'qemu-net-daemon', [])):
+            for name, args, message in table:
+                suite.run(f'bad {program}: {name}', bad, program,
+                          first + args, speaker, message)
+        suite.run('bad qemu-system-x86_64: no stock QEMU', no_stock)
+        for kind in ('socket', 'file'):
+            suite.run(f'socket path taken by a {kind}', socket_taken, kind)
+        suite.run('stale socket is replaced', socket_stale)
+
+        suite.run('daemon: help', daemon_help)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            suite.run(f'daemon: {number.name}', ends_by, number)
+        suite.run('daemon: status after a signal', foreground_status)
+        suite.run('daemon: no privileges left', unprivileged)
+        suite.run('daemon: second one with the pidfile', second_daemon)
+        suite.run('daemon: lifeline', lifeline)
+        suite.run('daemon: monitor', monitor)
+
+        for args in (['-version'], ['--help'], ['-machine', 'help'],
+                     ['-device', 'e1000,help'], ['-nosuch'], ['-m'],
+                     ['-M', 'none', '-device', 'nosuch']):
+            suite.run(f'as the stock QEMU: {" ".join(args)}', same_as_stock,
+                      args)
+        suite.run('completed: -device virtio-net-pci,help', completed_help,
+                  ['-device', 'virtio-net-pci,help'],
+                  ['tx=<bh|timer>', 'tx-coal-usecs=<'])
+        suite.run('completed: -netdev help', completed_help,
+                  ['-netdev', 'help'], ['user', 'tap', 'hubport'])
+        suite.run('pair: quit', quit_pair)
+        suite.run('pair: SIGTERM', qemu_killed, signal.SIGTERM)
+        suite.run('pair: SIGKILL', qemu_killed, signal.SIGKILL)
+        suite.run('pair: QEMU refuses the rest', qemu_refuses)
+        suite.run('pair: descriptors', no_stray_descriptors)
+        suite.run('pair: -daemonize', daemonized_pair)
+        suite.run('pair: -x-vnet-qmp', own_monitor)
+
+        # Last: they move this process into another network namespace.
+        suite.run('daemon: tap busy', tap_busy, 'qemu-net-daemon',
+                  '--netdev', D_NIC + D_EXPORT)
+        suite.run('pair: tap busy', tap_busy, 'qemu-system-x86_64',
+                  '-netdev', MACHINE + NIC)
+        suite.run('daemon: tap not permitted', tap_not_permitted)
+
+
+main()
