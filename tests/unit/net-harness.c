@@ -107,3 +107,9 @@ void test_settle(AioContext *ctx)
     while (aio_poll(ctx, false)) {
     }
 }
+
+void test_turns(AioContext *ctx, unsigned turns)
+{
+    while (turns-- && aio_poll(ctx, false)) {
+    }
+}

@@ -40,7 +40,11 @@ void test_nic_send_ok(TestNic *nic, const void *frame, size_t bytes);
 NetRecvStatus test_nic_recv(TestNic *nic, void *buf, size_t room,
                             size_t *bytes);
 
-/* Run the loop until it has nothing to do; never sleeps. */
+/*
+ * Run the loop until it has nothing to do; never sleeps.  A NIC that wants
+ * frames and does not read them keeps it busy: then it is so many turns.
+ */
 void test_settle(AioContext *ctx);
+void test_turns(AioContext *ctx, unsigned turns);
 
 #endif /* TESTS_UNIT_NET_HARNESS_H */
