@@ -362,21 +362,33 @@ static void test_header(const void *opaque)
     vu_rig_cleanup(&rig);
 }
 
-static void test_late_fds(void)
+/* Descriptors after the first byte, when some, or all, have come in time. */
+static void check_late_fds(const int *fds, unsigned in_time, unsigned late)
 {
     VuHeader hdr = { VU_SET_VRING_CALL, VU_FLAG_VERSION, 8 };
-    VuRig rig;
-    int fd = eventfd(0, EFD_CLOEXEC);
 
     for (size_t at = 1; at < sizeof(hdr); at++) {
+        VuRig rig;
+
         vu_rig_init(&rig, 1);
-        vu_client_write(&rig.cl, &hdr, at, NULL, 0);
+        vu_client_write(&rig.cl, &hdr, at, fds, in_time);
         vu_client_turn(&rig.cl);
-        vu_client_write(&rig.cl, (char *)&hdr + at, sizeof(hdr) - at, &fd, 1);
+        vu_client_write(&rig.cl, (char *)&hdr + at, sizeof(hdr) - at, fds,
+                        late);
         vu_rig_expect_broken(&rig, vu_client_outcome(&rig.cl, hdr.request),
                              "in the middle of a message");
         vu_rig_cleanup(&rig);
     }
+}
+
+static void test_late_fds(void)
+{
+    int fd = eventfd(0, EFD_CLOEXEC);
+    int fds[8] = { fd, fd, fd, fd, fd, fd, fd, fd };
+
+    check_late_fds(fds, 0, 1);
+    check_late_fds(fds, 1, 1);
+    check_late_fds(fds, 8, 8);
     close(fd);
 }
 

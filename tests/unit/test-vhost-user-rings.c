@@ -463,6 +463,26 @@ static void test_slots_unplug(void)
     vu_rig_cleanup(&rig);
 }
 
+/* A ring that cannot be served when its memory is back is said to be so. */
+static void test_slots_resume_fails(void)
+{
+    VuVringAddr addr = vu_rig_addr(0);
+    VuRig rig;
+
+    rig_ready(&rig, 1);
+    vu_rig_expect_ok(&rig, add_reg(&rig, 0, 0x40000));
+    vu_rig_start_ring(&rig, 0, 256, 0);
+    vu_rig_expect_ok(&rig, rem_reg(&rig, 0, 0x40000));
+    addr.desc += 8;
+    vu_rig_expect_ok(&rig, send_addr(&rig, &addr));
+    vu_rig_expect_ok(&rig, add_reg(&rig, 0, 0x40000));
+    advance(&rig, 10 * NS_PER_MS);
+    vu_client_expect_line(&rig.cl, "ring 0: fake: bad ring");
+    g_assert_false(rig.nic->rings[0].started);
+    g_assert_cmpuint(vu_client_get_base(&rig.cl, 0), ==, 0);
+    vu_rig_cleanup(&rig);
+}
+
 /* Each region message of a change pushes the end further out. */
 static void test_slots_settle(void)
 {
@@ -717,6 +737,7 @@ static const struct {
     { "/vhost-user/memory/resize", test_slots_resize },
     { "/vhost-user/memory/unplug", test_slots_unplug },
     { "/vhost-user/memory/settle", test_slots_settle },
+    { "/vhost-user/memory/resume-fails", test_slots_resume_fails },
     { "/vhost-user/memory/stop-while-suspended",
       test_slots_stop_while_suspended },
     { "/vhost-user/memory/broken-stays-broken", test_broken_stays_broken },

@@ -126,6 +126,21 @@ static void test_no_descriptor_to_spare(void)
     vu_rig_cleanup(&rig);
 }
 
+static void test_free_while_connected(void)
+{
+    VuRig rig;
+
+    vu_rig_init(&rig, 1);
+    vu_rig_negotiate(&rig, true);
+    vu_rig_memory(&rig);
+    vu_rig_start_ring(&rig, 0, 256, 0);
+    vhost_user_export_free(rig.exp);
+    rig.exp = NULL;
+    g_assert_false(rig.nic->rings[0].started);
+    g_assert_cmpint(vu_client_outcome(&rig.cl, 0), ==, VU_OUT_CLOSED);
+    vu_rig_cleanup(&rig);
+}
+
 /* ---- the file ----------------------------------------------------------- */
 
 static void test_file(void)
@@ -296,6 +311,8 @@ int main(int argc, char **argv)
     g_test_add_func("/vhost-user/turn/reconnects", test_many_reconnects);
     g_test_add_func("/vhost-user/turn/no-descriptor",
                     test_no_descriptor_to_spare);
+    g_test_add_func("/vhost-user/turn/free-while-connected",
+                    test_free_while_connected);
     g_test_add_func("/vhost-user/file/mode", test_file);
     g_test_add_func("/vhost-user/file/live", test_live_socket);
     g_test_add_func("/vhost-user/file/stale", test_stale_socket);
