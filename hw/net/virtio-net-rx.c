@@ -60,7 +60,7 @@ static bool has_vnet(const VirtIONetRx *rx)
     return net_backend_caps(rx->q.n->nb)->vnet_hdr;
 }
 
-/* ---- the window ----------------------------------------------------------- */
+/* ---- the window ------------------------------------------------------ */
 
 static unsigned win_count(const VirtIONetRx *rx)
 {
@@ -145,7 +145,7 @@ static void win_top_up(VirtIONetRx *rx, size_t bytes)
     }
 }
 
-/* ---- one frame --------------------------------------------------------------- */
+/* ---- one frame ------------------------------------------------------- */
 
 /* The driver's header when the backend has none: no offload. */
 static void write_plain_hdr(VirtIONetRx *rx, const VirtQueueElem *first)
@@ -350,7 +350,7 @@ static RxStep receive_frame(VirtIONetRx *rx)
     return deliver_pending(rx);
 }
 
-/* ---- a pass -------------------------------------------------------------------- */
+/* ---- a pass ---------------------------------------------------------- */
 
 static void publish(VirtIONetRx *rx, size_t bytes)
 {
@@ -477,7 +477,7 @@ const AioHandlerOps virtio_net_rx_kick_ops = {
     .readable = rx_kick,
 };
 
-/* ---- life ---------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------ */
 
 void virtio_net_rx_update(VirtIONetRx *rx)
 {

@@ -242,7 +242,7 @@ static TxStop run_pass(VirtIONetTx *tx, unsigned *packets)
     return TX_STOP_BUDGET;
 }
 
-/* ---- the machine ---------------------------------------------------------- */
+/* ---- the machine ----------------------------------------------------- */
 
 static void schedule(VirtIONetTx *tx)
 {
@@ -380,7 +380,7 @@ void virtio_net_tx_quiesce(VirtIONetTx *tx)
     virtqueue_disarm(tx->q.vq);
 }
 
-/* ---- wake-up sources ------------------------------------------------------ */
+/* ---- wake-up sources ------------------------------------------------- */
 
 static void tx_kick(void *opaque)
 {

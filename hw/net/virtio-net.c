@@ -14,7 +14,7 @@
 #include "hw/net/virtio-net-features.h"
 #include "hw/net/virtio-net-internal.h"
 
-/* ---- queues by number ------------------------------------------------------ */
+/* ---- queues by number ------------------------------------------------ */
 
 static bool is_tx(unsigned idx)
 {
@@ -44,7 +44,7 @@ static unsigned queue_count(const VirtIONet *n)
     return 2 * n->max_pairs;
 }
 
-/* ---- in the queue's context ---------------------------------------------------- */
+/* ---- in the queue's context ------------------------------------------ */
 
 static void queue_quiesce(VirtIONetQueue *q)
 {
@@ -94,7 +94,7 @@ static void queue_call(void *opaque)
     event_notifier_set(&q->call);
 }
 
-/* ---- calls from main --------------------------------------------------------------- */
+/* ---- calls from main ------------------------------------------------- */
 
 typedef struct QueueCall {
     VirtIONetQueue *q;
@@ -302,7 +302,7 @@ void virtio_net_set_map(VirtIONet *n, GuestMap *map)
     }
 }
 
-/* ---- negotiation --------------------------------------------------------------------- */
+/* ---- negotiation ----------------------------------------------------- */
 
 typedef struct FeatureCall {
     VirtIONet *n;
@@ -395,7 +395,7 @@ void virtio_net_reset(VirtIONet *n)
     aio_wait_bh_oneshot(n->ctx, set_features_call, &call);
 }
 
-/* ---- network ---------------------------------------------------------------------------- */
+/* ---- network --------------------------------------------------------- */
 
 typedef struct LinkCall {
     VirtIONet *n;
@@ -468,7 +468,7 @@ void virtio_net_announce(VirtIONet *n, const uint8_t mac[6])
     aio_wait_bh_oneshot(n->ctx, announce_call, &call);
 }
 
-/* ---- the backend's callbacks ---------------------------------------------------------------- */
+/* ---- the backend's callbacks ----------------------------------------- */
 
 static void nic_rx_ready(void *opaque)
 {
@@ -515,7 +515,7 @@ static const NetNicOps nic_ops = {
     .link_changed = nic_link_changed,
 };
 
-/* ---- life --------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------ */
 
 static void queue_init(VirtIONet *n, VirtIONetQueue *q, unsigned idx,
                        unsigned size)
@@ -633,7 +633,7 @@ unsigned virtio_net_max_pairs(const VirtIONet *n)
     return n->max_pairs;
 }
 
-/* ---- counters -------------------------------------------------------------------------------------- */
+/* ---- counters -------------------------------------------------------- */
 
 void virtio_net_queue_stats(const VirtIONet *n, unsigned idx,
                             VirtIONetQueueStats *out)

@@ -149,7 +149,7 @@ static inline VirtQueueElem *vring_elem(const VirtQueue *vq, uint32_t seq)
     return &vq->elems[seq & vq->elem_mask];
 }
 
-/* ---- making a chain ------------------------------------------------------ */
+/* ---- making a chain -------------------------------------------------- */
 
 /* A chain that is being read. */
 typedef struct VringChain {

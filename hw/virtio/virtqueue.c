@@ -64,7 +64,7 @@ void virtqueue_free(VirtQueue *vq)
     g_free(vq);
 }
 
-/* ---- start and stop ------------------------------------------------------ */
+/* ---- start and stop -------------------------------------------------- */
 
 static bool virtqueue_check_setup(VirtQueue *vq, const VirtQueueSetup *setup,
                                   GError **errp)
@@ -204,7 +204,7 @@ void virtqueue_break(VirtQueue *vq, const char *why)
     }
 }
 
-/* ---- making a chain ------------------------------------------------------ */
+/* ---- making a chain -------------------------------------------------- */
 
 bool vring_pool_make_room(VirtQueue *vq)
 {
@@ -254,7 +254,7 @@ const char *vring_chain_add_slow(VirtQueue *vq, VringChain *c, uint64_t addr,
     }
 }
 
-/* ---- verbs --------------------------------------------------------------- */
+/* ---- verbs ----------------------------------------------------------- */
 
 unsigned virtqueue_pop_batch(VirtQueue *vq, VirtQueueElem **elems,
                              unsigned max, size_t max_bytes)

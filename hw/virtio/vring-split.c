@@ -30,7 +30,7 @@
 #include "virtqueue-internal.h"
 #include "util/report.h"
 
-/* ---- access to the ring -------------------------------------------------- */
+/* ---- access to the ring ---------------------------------------------- */
 
 static inline uint16_t load16(const __virtio16 *p)
 {
@@ -91,7 +91,7 @@ static void set_used_flags(VirtQueue *vq, uint16_t flags)
     log_used(vq, offsetof(struct vring_used, flags), sizeof(flags));
 }
 
-/* ---- start --------------------------------------------------------------- */
+/* ---- start ----------------------------------------------------------- */
 
 static void *map_area(VirtQueue *vq, const char *what, uint64_t addr,
                       uint64_t len, unsigned align, GError **errp)
@@ -173,7 +173,7 @@ static uint16_t split_last_avail(const VirtQueue *vq)
     return vq->split.last_avail;
 }
 
-/* ---- pop ----------------------------------------------------------------- */
+/* ---- pop ------------------------------------------------------------- */
 
 /*
  * split_look: learn the driver's index.  Returns false if that broke the
@@ -419,7 +419,7 @@ static void split_unpop(VirtQueue *vq, unsigned n)
     vq->split.last_avail -= n;
 }
 
-/* ---- publish and signal -------------------------------------------------- */
+/* ---- publish and signal ---------------------------------------------- */
 
 static void split_log_published(VirtQueue *vq, uint16_t first, unsigned n)
 {
@@ -493,7 +493,7 @@ static void split_signalled(VirtQueue *vq)
     vq->split.unsettled = 0;
 }
 
-/* ---- notifications ------------------------------------------------------- */
+/* ---- notifications --------------------------------------------------- */
 
 static void split_park(VirtQueue *vq)
 {

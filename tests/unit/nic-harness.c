@@ -10,7 +10,7 @@
 #include "nic-harness.h"
 #include "util/iov.h"
 
-/* ---- backend ------------------------------------------------------------- */
+/* ---- backend --------------------------------------------------------- */
 
 static FakeNet *fake_of(NetQueue *nq)
 {
@@ -213,7 +213,7 @@ static void fake_net_free(FakeNet *f)
     g_free(f);
 }
 
-/* ---- harness ----------------------------------------------------------------- */
+/* ---- harness --------------------------------------------------------- */
 
 void *nic_harness_ptr(NicHarness *h, uint64_t gpa)
 {

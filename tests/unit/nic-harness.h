@@ -24,7 +24,7 @@
 #define NH_MODERN   (VH_FEATURE(VIRTIO_F_VERSION_1) | VH_EVENT_IDX | \
                      VH_INDIRECT | VH_FEATURE(VIRTIO_NET_F_MRG_RXBUF))
 
-/* ---- the backend --------------------------------------------------------- */
+/* ---- the backend ----------------------------------------------------- */
 
 typedef struct FakeFrame {
     uint8_t *data;
@@ -63,7 +63,7 @@ void fake_net_complete(FakeNet *f, NetTxAnswer answer);
 void fake_net_ready(FakeNet *f, unsigned room);
 const FakeFrame *fake_net_sent(FakeNet *f, unsigned i);
 
-/* ---- the harness ------------------------------------------------------------ */
+/* ---- the harness ----------------------------------------------------- */
 
 typedef struct NicHarness {
     Clock *clock;

@@ -96,7 +96,7 @@ static void test_len(void)
     g_assert_cmpuint(virtio_net_hdr_len(BIT(VIRTIO_F_VERSION_1)), ==, 12);
 }
 
-/* ---- DHCP -------------------------------------------------------------------- */
+/* ---- DHCP ------------------------------------------------------------ */
 
 #define IP  14
 

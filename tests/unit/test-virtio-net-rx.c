@@ -77,7 +77,7 @@ static void assert_no_used(NicHarness *h)
     g_assert_false(vring_driver_get_used(&h->rx, &id, &len));
 }
 
-/* ---- sizes --------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------- */
 
 static void check_sizes(bool vnet)
 {
@@ -167,7 +167,7 @@ static void test_scattered_buffer(void)
     nic_harness_free(h);
 }
 
-/* ---- no buffers (F18, F80) -------------------------------------------------- */
+/* ---- no buffers (F18, F80) ------------------------------------------- */
 
 static void test_starved(void)
 {
@@ -273,7 +273,7 @@ static void test_stop_gives_window_back(void)
     nic_harness_free(h);
 }
 
-/* ---- calls and budget -------------------------------------------------------- */
+/* ---- calls and budget ------------------------------------------------ */
 
 static void test_one_call_per_batch(void)
 {
@@ -328,7 +328,7 @@ static void test_budget(void)
     nic_harness_free(h);
 }
 
-/* ---- hostile buffers ----------------------------------------------------------- */
+/* ---- hostile buffers ------------------------------------------------- */
 
 static void check_bad_buffer(uint32_t len, uint16_t flags)
 {
@@ -351,7 +351,7 @@ static void test_bad_buffers(void)
     check_bad_buffer(11, VRING_DESC_F_WRITE);       /* less than a header */
 }
 
-/* ---- link, enable, offloads ------------------------------------------------------ */
+/* ---- link, enable, offloads ------------------------------------------ */
 
 static void test_link_and_enable(void)
 {
@@ -413,7 +413,7 @@ static void test_offered(void)
     nic_harness_free(vnet);
 }
 
-/* ---- the packet path allocates nothing --------------------------------------------- */
+/* ---- the packet path allocates nothing ------------------------------- */
 
 static void test_no_allocation(void)
 {

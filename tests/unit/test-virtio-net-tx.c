@@ -22,7 +22,7 @@ static void assert_sent_tags(NicHarness *h, unsigned first, unsigned n)
     }
 }
 
-/* ---- bh --------------------------------------------------------------------- */
+/* ---- bh -------------------------------------------------------------- */
 
 /* One kick carries a burst; the used index moves once; one call decision. */
 static void test_bh_batch(void)
@@ -150,7 +150,7 @@ static void test_budget_is_fair(void)
     nic_harness_free(h);
 }
 
-/* ---- timer ------------------------------------------------------------------ */
+/* ---- timer ----------------------------------------------------------- */
 
 static void test_timer_waits_its_period(void)
 {
@@ -208,7 +208,7 @@ static void test_timer_property(void)
     nic_harness_free(h);
 }
 
-/* ---- backpressure (F77, F78, F89) ---------------------------------------------- */
+/* ---- backpressure (F77, F78, F89) ------------------------------------ */
 
 static void test_full_and_resume(void)
 {
@@ -303,7 +303,7 @@ static void test_stop_while_full(void)
     nic_harness_free(h);
 }
 
-/* ---- link and enable (F39) ------------------------------------------------------ */
+/* ---- link and enable (F39) ------------------------------------------- */
 
 static void test_link_down(void)
 {
@@ -362,7 +362,7 @@ static void test_start_polls_once(void)
     nic_harness_free(h);
 }
 
-/* ---- headers (F66, F74) ------------------------------------------------------------ */
+/* ---- headers (F66, F74) ---------------------------------------------- */
 
 static void send_raw(NicHarness *h, unsigned total, unsigned piece)
 {
@@ -480,7 +480,7 @@ static void test_most_pieces(void)
     nic_harness_free(h);
 }
 
-/* ---- a broken ring (F96) -------------------------------------------------------------- */
+/* ---- a broken ring (F96) --------------------------------------------- */
 
 static void test_broken(void)
 {
@@ -514,7 +514,7 @@ static void test_broken(void)
     nic_harness_free(h);
 }
 
-/* ---- calls (design 4.7) ------------------------------------------------------------------ */
+/* ---- calls (design 4.7) ---------------------------------------------- */
 
 static void send_and_run(NicHarness *h, unsigned n, unsigned bytes)
 {
@@ -620,7 +620,7 @@ static void test_call_swapped(void)
     nic_harness_free(h);
 }
 
-/* ---- memory and features under way --------------------------------------------------------- */
+/* ---- memory and features under way ----------------------------------- */
 
 static void test_new_map(void)
 {
@@ -655,7 +655,7 @@ static void test_features(void)
     nic_harness_free(h);
 }
 
-/* ---- the packet path allocates nothing ------------------------------------------------------- */
+/* ---- the packet path allocates nothing ------------------------------- */
 
 static void test_no_allocation(void)
 {

@@ -131,7 +131,7 @@ void virtio_net_tx_complete(VirtIONetTx *tx, VirtQueueElem *elem,
 
 extern const AioHandlerOps virtio_net_tx_kick_ops;
 
-/* ---- receive -------------------------------------------------------------- */
+/* ---- receive --------------------------------------------------------- */
 
 /*
  * state      ring      backend    leaves by
@@ -185,7 +185,7 @@ void virtio_net_rx_ready(VirtIONetRx *rx);
 
 extern const AioHandlerOps virtio_net_rx_kick_ops;
 
-/* ---- the device ------------------------------------------------------------- */
+/* ---- the device ------------------------------------------------------ */
 
 typedef struct VirtIONetPair {
     VirtIONetRx rx;
