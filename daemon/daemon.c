@@ -23,6 +23,7 @@
 #include "net/net.h"
 #include "objects.h"
 #include "process.h"
+#include "qmp-option.h"
 #include "util/clock.h"
 #include "util/keyval.h"
 #include "util/report.h"
@@ -51,7 +52,7 @@ struct Daemon {
     bool quit;
 };
 
-/* ---- the end ----------------------------------------------------------------- */
+/* ---- the end ----------------------------------------------------------- */
 
 static void daemon_quit(void *opaque)
 {
@@ -111,7 +112,7 @@ static bool watch_lifeline(Daemon *d, const char *text, GError **errp)
     return true;
 }
 
-/* ---- objects ------------------------------------------------------------------ */
+/* ---- objects ----------------------------------------------------------- */
 
 static DaemonObject *find_object(Daemon *d, const char *id)
 {
@@ -140,7 +141,7 @@ static bool add_object(Daemon *d, const char *text, GError **errp)
     return true;
 }
 
-/* ---- NICs ---------------------------------------------------------------------- */
+/* ---- NICs -------------------------------------------------------------- */
 
 static DaemonNic *find_nic(Daemon *d, const char *id)
 {
@@ -247,7 +248,7 @@ static bool parse_nic(Daemon *d, const char *text, GError **errp)
     return true;
 }
 
-/* ---- netdevs ------------------------------------------------------------------- */
+/* ---- netdevs ----------------------------------------------------------- */
 
 static NetBackend *find_netdev(Daemon *d, const char *id)
 {
@@ -308,7 +309,7 @@ static bool create_nics(Daemon *d, GError **errp)
     return true;
 }
 
-/* ---- exports ------------------------------------------------------------------- */
+/* ---- exports ----------------------------------------------------------- */
 
 static VhostUserExport *find_export(Daemon *d, const char *id)
 {
@@ -371,53 +372,11 @@ static bool add_export(Daemon *d, const char *text, GError **errp)
     return good;
 }
 
-/* ---- monitors -------------------------------------------------------------------- */
-
-/* server=on is a must; wait=on, which would hold up the guest, is refused. */
-static bool take_listening(KeyVal *kv, GError **errp)
-{
-    bool server = false, wait = false;
-
-    if (!keyval_take_bool(kv, "server", &server, errp) ||
-        !keyval_take_bool(kv, "wait", &wait, errp)) {
-        return false;
-    }
-    if (!server || wait) {
-        vnet_set_error(errp, "--qmp: only listening sockets that nobody waits "
-                       "for: add server=on,wait=off");
-        return false;
-    }
-    return keyval_check_empty(kv, errp);
-}
-
-/* unix:PATH,server=on,wait=off */
-static char *parse_qmp(const char *text, GError **errp)
-{
-    g_autofree char *as_keyval = NULL;
-    char *path = NULL;
-    KeyVal *kv;
-
-    if (!g_str_has_prefix(text, "unix:")) {
-        vnet_set_error(errp, "--qmp '%s': expected "
-                       "unix:PATH,server=on,wait=off", text);
-        return NULL;
-    }
-    as_keyval = g_strconcat("path=", text + strlen("unix:"), NULL);
-    kv = keyval_parse("--qmp", as_keyval, NULL, errp);
-    if (!kv) {
-        return NULL;
-    }
-    path = g_canonicalize_filename(keyval_take(kv, "path"), NULL);
-    if (!take_listening(kv, errp)) {
-        g_clear_pointer(&path, g_free);
-    }
-    keyval_free(kv);
-    return path;
-}
+/* ---- monitors ---------------------------------------------------------- */
 
 static bool add_qmp(Daemon *d, const char *text, GError **errp)
 {
-    g_autofree char *path = parse_qmp(text, errp);
+    g_autofree char *path = daemon_qmp_path(text, errp);
 
     if (!path) {
         return false;
@@ -429,7 +388,7 @@ static bool add_qmp(Daemon *d, const char *text, GError **errp)
     return true;
 }
 
-/* ---- life -------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------- */
 
 typedef bool AddFunc(Daemon *d, const char *text, GError **errp);
 

@@ -6,6 +6,7 @@
  */
 #include "options.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,7 +86,7 @@ static const Option options[] = {
       .help = "the version of this program" },
 };
 
-/* ---- help ------------------------------------------------------------------ */
+/* ---- help -------------------------------------------------------------- */
 
 static void append_help(GString *out, const char *help)
 {
@@ -129,7 +130,7 @@ static DaemonOptionsResult print_text(char *text)
     return DAEMON_OPTIONS_DONE;
 }
 
-/* ---- parsing ----------------------------------------------------------------- */
+/* ---- parsing ----------------------------------------------------------- */
 
 /* @name ends at "=" or at the end. */
 static const Option *find_option(const char *name, size_t len)
@@ -150,6 +151,7 @@ static DaemonOptionsResult apply(DaemonOptions *opt, const Option *o,
 
     switch (o->kind) {
     case OPTION_LIST:
+        assert(value);
         if (o->print && wants_help(value)) {
             return print_text(o->print());
         }

@@ -28,7 +28,7 @@
 
 static int ready_fd = -1;       /* of the child: its parent waits */
 
-/* ---- start ------------------------------------------------------------------ */
+/* ---- start ------------------------------------------------------------- */
 
 /* Or else a tap might become descriptor 2 and be written messages to. */
 static void open_std_fds(void)
@@ -60,7 +60,7 @@ void process_setup(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-/* ---- background -------------------------------------------------------------- */
+/* ---- background -------------------------------------------------------- */
 
 static G_NORETURN void wait_for_child(int fd)
 {
@@ -137,7 +137,7 @@ bool process_ready(bool keep_stderr, GError **errp)
     return true;
 }
 
-/* ---- signals ----------------------------------------------------------------- */
+/* ---- signals ----------------------------------------------------------- */
 
 static void end_signals(sigset_t *set)
 {
@@ -168,7 +168,7 @@ int process_signal_fd(GError **errp)
     return fd;
 }
 
-/* ---- privileges ---------------------------------------------------------------- */
+/* ---- privileges -------------------------------------------------------- */
 
 bool process_drop_privileges(GError **errp)
 {
@@ -190,7 +190,7 @@ bool process_drop_privileges(GError **errp)
     return true;
 }
 
-/* ---- process id ------------------------------------------------------------------ */
+/* ---- process id -------------------------------------------------------- */
 
 struct PidFile {
     char *path;

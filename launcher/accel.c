@@ -90,7 +90,7 @@ bool accel_is_tcg(const CmdLine *cmd, bool kvm_usable)
         if (!strcmp(name, "tcg")) {
             return true;
         }
-        if (strcmp(name, "kvm") || kvm_usable) {
+        if (strcmp(name, "kvm") != 0 || kvm_usable) {
             return false;
         }
     }

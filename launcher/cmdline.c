@@ -67,7 +67,7 @@ bool cmdline_has(const CmdLine *cmd, const char *name)
     return cmdline_next(cmd, name, 0) < cmd->opts->len;
 }
 
-/* ---- edits ------------------------------------------------------------------ */
+/* ---- edits ------------------------------------------------------------- */
 
 void cmdline_edit(CmdLine *cmd, guint i, char *value)
 {
@@ -103,7 +103,7 @@ void cmdline_append(CmdLine *cmd, const char *flag, char *value)
     add_option(cmd->appended, flag, value);
 }
 
-/* ---- back to words -------------------------------------------------------------- */
+/* ---- back to words ----------------------------------------------------- */
 
 static void add_copies(GPtrArray *words, const GPtrArray *from)
 {

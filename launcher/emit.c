@@ -6,7 +6,7 @@
 
 #include "rewrite.h"
 
-/* ---- the daemon's command line ---------------------------------------------------------- */
+/* ---- the daemon's command line ----------------------------------------- */
 
 static char *socket_path(const char *dir, guint nic)
 {
@@ -24,7 +24,7 @@ static void append_device_key(const char *key, const char *value,
                               void *opaque)
 {
     if (virtio_net_prop_owner(key) != VIRTIO_NET_PROP_UNKNOWN &&
-        strcmp(key, "id") && strcmp(key, "netdev")) {
+        strcmp(key, "id") != 0 && strcmp(key, "netdev") != 0) {
         cmdline_add_key(opaque, key, value);
     }
 }
@@ -107,7 +107,7 @@ GPtrArray *launch_plan_daemon_argv(const LaunchPlan *plan,
     return argv;
 }
 
-/* ---- QEMU's command line ------------------------------------------------------------------ */
+/* ---- QEMU's command line ----------------------------------------------- */
 
 static void place_nic(LaunchPlan *plan, guint i, const char *dir)
 {
@@ -155,7 +155,7 @@ GPtrArray *launch_plan_qemu_argv(LaunchPlan *plan, const char *stock,
     return cmdline_format(plan->cmd, stock);
 }
 
-/* ---- descriptors ---------------------------------------------------------------------------- */
+/* ---- descriptors ------------------------------------------------------- */
 
 static void list_fds(GArray *fds, const char *text)
 {

@@ -20,7 +20,7 @@
 #include "stock.h"
 #include "util/report.h"
 
-/* ---- the machine --------------------------------------------------------------- */
+/* ---- the machine ------------------------------------------------------- */
 
 static bool kvm_usable(void)
 {
@@ -40,7 +40,7 @@ static bool is_7_2(void *opaque)
     return text && g_str_has_prefix(text, "QEMU emulator version 7.2.");
 }
 
-/* ---- kinds of plans --------------------------------------------------------------- */
+/* ---- kinds of plans ---------------------------------------------------- */
 
 /* After all that may fail: an error is the only line on stderr. */
 static void say_notices(const LaunchPlan *plan)

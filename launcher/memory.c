@@ -21,7 +21,7 @@
 /* The machine rounds the size of -m up to this. */
 #define RAM_ALIGN_BYTES     8192
 
-/* ---- sizes ------------------------------------------------------------------- */
+/* ---- sizes ------------------------------------------------------------- */
 
 static bool parse_hex(const char *text, guint64 *bytes)
 {
@@ -94,7 +94,7 @@ static bool ram_size(const CmdLine *cmd, guint64 *bytes, GError **errp)
     return true;
 }
 
-/* ---- main memory without a backend ---------------------------------------------- */
+/* ---- main memory without a backend ------------------------------------- */
 
 static const char *ram_id(const char *machine)
 {
@@ -129,7 +129,7 @@ static bool add_backend(CmdLine *cmd, GError **errp)
     return true;
 }
 
-/* ---- backends -------------------------------------------------------------------- */
+/* ---- backends ---------------------------------------------------------- */
 
 /* The ids of all backends that are main memory. */
 static GPtrArray *main_backends(const CmdLine *cmd)
@@ -178,9 +178,8 @@ static bool rewrite_backend(CmdLine *cmd, guint i, KeyVal *kv,
     if (!type || !id) {
         return true;
     }
-    if (!strcmp(type, "memory-backend-ram")) {
-        share_memfd(cmd, i, kv);
-    } else if (!strcmp(type, "memory-backend-memfd") && !is_shared(kv, true)) {
+    if (!strcmp(type, "memory-backend-ram") ||
+        (!strcmp(type, "memory-backend-memfd") && !is_shared(kv, true))) {
         share_memfd(cmd, i, kv);
     } else if (!strcmp(type, "memory-backend-file") && !is_shared(kv, false) &&
                g_ptr_array_find_with_equal_func(main_ids, id, g_str_equal,

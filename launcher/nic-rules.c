@@ -26,7 +26,7 @@ static bool is_type(const LaunchNic *nic, const char *type)
     return !strcmp(nic->netdev->type, type);
 }
 
-/* ---- rules -------------------------------------------------------------------- */
+/* ---- rules ------------------------------------------------------------- */
 
 /* These have their datapath outside of QEMU already. */
 static char *rule_offloaded(const CmdLine *cmd, const LaunchNic *nic)
@@ -127,7 +127,7 @@ static NicRule *const rules[] = {
     rule_filter,
 };
 
-/* ---- hubs ----------------------------------------------------------------------- */
+/* ---- hubs -------------------------------------------------------------- */
 
 static bool same_hub(const LaunchNetdev *a, const LaunchNetdev *b)
 {
@@ -168,7 +168,7 @@ static void move_ports(const LaunchNics *set, const LaunchNetdev *of)
     }
 }
 
-/* ---- judgement -------------------------------------------------------------------- */
+/* ---- judgement --------------------------------------------------------- */
 
 /* Takes @reason. */
 static void stay(LaunchNic *nic, char *reason, GPtrArray *notices)

@@ -26,7 +26,7 @@ bool nic_is_virtio(const char *driver)
     return g_strv_contains(names, driver);
 }
 
-/* ---- netdevs -------------------------------------------------------------------- */
+/* ---- netdevs ----------------------------------------------------------- */
 
 static LaunchNetdev *find_netdev(const LaunchNics *set, const char *id)
 {
@@ -87,7 +87,7 @@ static void netdev_free(gpointer opaque)
     g_free(nd);
 }
 
-/* ---- devices -------------------------------------------------------------------- */
+/* ---- devices ----------------------------------------------------------- */
 
 static bool uses_netdev(KeyVal *kv)
 {
@@ -157,7 +157,7 @@ static unsigned count_queues(const LaunchNic *nic)
     unsigned n = 1;
 
     /* Without mq=on the device has one pair, whatever its backend has. */
-    if (!nic->conf.mq || strcmp(nic->netdev->type, "tap")) {
+    if (!nic->conf.mq || strcmp(nic->netdev->type, "tap") != 0) {
         return 1;
     }
     if (queues) {

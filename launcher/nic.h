@@ -55,6 +55,6 @@ bool nic_is_virtio(const char *driver);
  * command line without virtio NICs is never an error.
  */
 LaunchNics *nics_find(const CmdLine *cmd, GPtrArray *notices, GError **errp);
-void nics_free(LaunchNics *nics);
+void nics_free(LaunchNics *set);
 
 #endif /* LAUNCHER_NIC_H */

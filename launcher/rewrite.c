@@ -22,7 +22,7 @@
 
 #define OPTION_QMP "x-vnet-qmp"
 
-/* ---- what to do at all ----------------------------------------------------------- */
+/* ---- what to do at all ------------------------------------------------- */
 
 static bool is_help(const char *value)
 {
@@ -97,7 +97,7 @@ static bool take_own_options(LaunchPlan *plan, GError **errp)
     return true;
 }
 
-/* ---- iothreads ------------------------------------------------------------------- */
+/* ---- iothreads --------------------------------------------------------- */
 
 static void append_iothread_key(const char *key, const char *value,
                                 void *opaque)
@@ -165,7 +165,7 @@ static bool take_iothread(LaunchPlan *plan, guint nic, GError **errp)
     return false;
 }
 
-/* ---- the device on QEMU's side -------------------------------------------------------- */
+/* ---- the device on QEMU's side ----------------------------------------- */
 
 /* Of our properties, those the stock QEMU has as well. */
 static bool stock_has(const char *key)
@@ -218,7 +218,7 @@ static void rewrite_device(LaunchPlan *plan, const LaunchNic *nic,
         keyval_set_uint(kv, "vectors", 0);
     }
     after = keyval_format(kv);
-    if (strcmp(before, after)) {
+    if (strcmp(before, after) != 0) {
         cmdline_edit(plan->cmd, nic->opt, g_steal_pointer(&after));
     }
     keyval_free(kv);
@@ -252,7 +252,7 @@ static bool rewrite_nics(LaunchPlan *plan, const LaunchEnv *env,
     return true;
 }
 
-/* ---- plan ----------------------------------------------------------------------------- */
+/* ---- plan -------------------------------------------------------------- */
 
 static bool make_plan(LaunchPlan *plan, const LaunchEnv *env, GError **errp)
 {

@@ -26,7 +26,7 @@
 /* What the paths in it are longer: "/nic4294967295.sock". */
 #define DIR_ROOM        20
 
-/* ---- lifeline ------------------------------------------------------------------ */
+/* ---- lifeline ---------------------------------------------------------- */
 
 bool lifeline_new(Lifeline *l, GError **errp)
 {
@@ -55,7 +55,7 @@ void lifeline_cut(Lifeline *l)
     close(l->qemu);
 }
 
-/* ---- private directory ------------------------------------------------------------ */
+/* ---- private directory ------------------------------------------------- */
 
 static bool fits(const char *base)
 {
@@ -101,7 +101,7 @@ void private_dir_remove(const char *dir)
     rmdir(dir);
 }
 
-/* ---- programs --------------------------------------------------------------------- */
+/* ---- programs ---------------------------------------------------------- */
 
 static bool is_kept(const GArray *keep, int fd)
 {

@@ -33,7 +33,7 @@ JsonNode *qmp_empty(void)
     return node;
 }
 
-/* ---- text ----------------------------------------------------------------- */
+/* ---- text -------------------------------------------------------------- */
 
 static char *to_text(JsonObject *obj)
 {
@@ -79,7 +79,7 @@ char *qmp_error_reply(const char *desc)
                                                 desc), NULL);
 }
 
-/* ---- built-in commands ------------------------------------------------------ */
+/* ---- built-in commands ------------------------------------------------- */
 
 static JsonNode *version_node(void)
 {
@@ -174,7 +174,7 @@ static JsonNode *cmd_query_commands(void *opaque, JsonObject *args,
     return node;
 }
 
-/* ---- arguments -------------------------------------------------------------- */
+/* ---- arguments --------------------------------------------------------- */
 
 static const char *const type_names[] = {
     [QMP_STRING] = "string",
@@ -242,7 +242,7 @@ static bool check_arguments(const QmpArg *table, JsonObject *args,
     return true;
 }
 
-/* ---- requests ---------------------------------------------------------------- */
+/* ---- requests ---------------------------------------------------------- */
 
 static const QmpCommand *find_command(const QmpCommand *cmd, const char *name)
 {
@@ -268,7 +268,7 @@ static bool check_member(const char *name, JsonNode *node, GError **errp)
                           "be an object");
             return false;
         }
-    } else if (strcmp(name, "id")) {
+    } else if (strcmp(name, "id") != 0) {
         qmp_set_error(errp, GENERIC, "QMP input member '%s' is unexpected",
                       name);
         return false;

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 /* The longest text, in bytes; and the deepest nesting, as in QEMU. */
-#define QMP_MAX_REQUEST_BYTES   (1024 * 1024)
+#define QMP_MAX_REQUEST_BYTES   ((size_t)1 << 20)
 #define QMP_MAX_NESTING         1024
 
 typedef struct QmpFramer {

@@ -24,7 +24,7 @@
 #include "util/report.h"
 #include "util/unix-socket.h"
 
-#define QMP_MAX_OUTPUT_BYTES    (1024 * 1024)
+#define QMP_MAX_OUTPUT_BYTES    ((size_t)1 << 20)
 #define QMP_READ_BYTES          4096
 
 typedef struct QmpListener {
@@ -51,7 +51,7 @@ struct QmpServer {
     GPtrArray *conns;           /* of QmpConn */
 };
 
-/* ---- listeners ------------------------------------------------------------ */
+/* ---- listeners --------------------------------------------------------- */
 
 /* With all seats taken nobody is accepted: they wait in the listen queue. */
 static void qmp_server_update(QmpServer *s)
@@ -114,7 +114,7 @@ bool qmp_server_listen(QmpServer *s, const char *path, GError **errp)
     return true;
 }
 
-/* ---- connections ------------------------------------------------------------ */
+/* ---- connections ------------------------------------------------------- */
 
 static void qmp_conn_free(gpointer opaque)
 {
@@ -260,7 +260,7 @@ bool qmp_server_attach(QmpServer *s, int fd, GError **errp)
     return true;
 }
 
-/* ---- server ------------------------------------------------------------------ */
+/* ---- server ------------------------------------------------------------ */
 
 QmpServer *qmp_server_new(AioContext *ctx, const QmpCommand *commands,
                           void *opaque)

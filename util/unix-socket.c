@@ -40,7 +40,7 @@ static bool unix_address(struct sockaddr_un *addr, const char *path,
                        strlen(path), sizeof(addr->sun_path) - 1);
         return false;
     }
-    strcpy(addr->sun_path, path);
+    g_strlcpy(addr->sun_path, path, sizeof(addr->sun_path));
     return true;
 }
 

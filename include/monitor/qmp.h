@@ -67,7 +67,7 @@ typedef struct QmpCommand {
 /* qmp_empty: an empty object, the answer of a command that only acts. */
 JsonNode *qmp_empty(void);
 
-/* ---- dispatch ------------------------------------------------------------ */
+/* ---- dispatch -------------------------------------------------------- */
 
 typedef struct QmpSession {
     const QmpCommand *commands;
@@ -90,7 +90,7 @@ char *qmp_dispatch(QmpSession *session, const char *text);
 /* qmp_error_reply: the reply for what never became a request. */
 char *qmp_error_reply(const char *desc);
 
-/* ---- server ---------------------------------------------------------------- */
+/* ---- server --------------------------------------------------------------*/
 
 typedef struct QmpServer QmpServer;
 

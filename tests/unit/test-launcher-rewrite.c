@@ -281,7 +281,7 @@ static const Case cases[] = {
     { "machine-none", 0, "-M none,accel=kvm:tcg " USER " " NIC },
 };
 
-/* ---- running a case --------------------------------------------------------- */
+/* ---- running a case ---------------------------------------------------- */
 
 static bool fears_msix(void *opaque)
 {
@@ -343,7 +343,7 @@ static void test_case(gconstpointer opaque)
     launch_plan_free(plan);
 }
 
-/* ---- errors -------------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------ */
 
 static const struct {
     const char *name, *in, *message;

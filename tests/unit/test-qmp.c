@@ -13,7 +13,7 @@
 #include "util/clock.h"
 #include "../../monitor/qmp-framing.h"
 
-/* ---- a command table of the test ------------------------------------------ */
+/* ---- a command table of the test --------------------------------------- */
 
 static unsigned runs;
 
@@ -52,7 +52,7 @@ static const QmpCommand commands[] = {
     { NULL }
 };
 
-/* ---- dispatch ---------------------------------------------------------------- */
+/* ---- dispatch ---------------------------------------------------------- */
 
 static const struct {
     const char *request, *class, *desc;
@@ -216,7 +216,7 @@ static void test_query_commands(void)
                     "{\"name\":\"fail\"},{\"name\":\"find\"}]}");
 }
 
-/* ---- framing --------------------------------------------------------------- */
+/* ---- framing ----------------------------------------------------------- */
 
 /* What the framer makes of @bytes, fed @step at a time, joined by '|'. */
 static char *frames(const char *bytes, size_t n, size_t step)
@@ -310,7 +310,7 @@ static void test_framing_limits(void)
     g_assert_cmpstr(longer, ==, "LONG|");
 }
 
-/* ---- server ---------------------------------------------------------------- */
+/* ---- server ------------------------------------------------------------ */
 
 typedef struct Bench {
     AioContext *ctx;
@@ -403,7 +403,7 @@ static void test_server_too_long(void)
 
     bench_start(&b);
     bench_send(&b, "{\"");
-    for (int i = 0; i < QMP_MAX_REQUEST_BYTES / 65536; i++) {
+    for (int i = 0; i < (int)(QMP_MAX_REQUEST_BYTES / 65536); i++) {
         bench_send(&b, filler);
     }
     reply = bench_recv(&b);
