@@ -15,7 +15,7 @@ VirtIONet *fake_net_new(unsigned max_pairs, uint64_t offered)
     n->max_pairs = max_pairs;
     n->offered = offered;
     n->mtu_max = 9000;
-    n->rings = g_new0(FakeRing, 2 * max_pairs);
+    n->rings = g_new0(FakeRing, 2UL * max_pairs);
     for (unsigned i = 0; i < 2 * max_pairs; i++) {
         n->rings[i].kick_fd = n->rings[i].call_fd = n->rings[i].err_fd = -1;
     }
@@ -83,12 +83,12 @@ bool virtio_net_set_mtu(VirtIONet *n, unsigned mtu)
 
 static bool setup_ok(const VirtQueueSetup *s, const GuestMap *map)
 {
+    uint64_t size = s->size;
+
     return !(s->desc & 15) && !(s->avail & 1) && !(s->used & 3) &&
-           guest_map_translate_exact(map, s->space, s->desc, 16 * s->size) &&
-           guest_map_translate_exact(map, s->space, s->avail,
-                                     4 + 2 * s->size) &&
-           guest_map_translate_exact(map, s->space, s->used,
-                                     4 + 8 * s->size);
+           guest_map_translate_exact(map, s->space, s->desc, 16 * size) &&
+           guest_map_translate_exact(map, s->space, s->avail, 4 + 2 * size) &&
+           guest_map_translate_exact(map, s->space, s->used, 4 + 8 * size);
 }
 
 bool virtio_net_queue_start(VirtIONet *n, unsigned idx,

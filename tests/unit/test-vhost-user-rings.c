@@ -657,7 +657,7 @@ static void test_all_slots(void)
     VuRig rig;
 
     rig_ready(&rig, 1);
-    for (unsigned i = 0; i < 512; i++) {
+    for (uint64_t i = 0; i < 512; i++) {
         VuRegion r = { i * 0x2000, 0x1000, i * 0x2000, 0 };
 
         vu_rig_expect_ok(&rig, vu_client_mem_reg(&rig.cl, VU_ADD_MEM_REG, &r,

@@ -103,7 +103,7 @@ void vu_rig_memory(VuRig *rig)
 
 VuVringAddr vu_rig_addr(unsigned idx)
 {
-    uint64_t at = RIG_UADDR + 0x10000 * idx;
+    uint64_t at = RIG_UADDR + 0x10000ULL * idx;
 
     return (VuVringAddr) {
         .index = idx,
