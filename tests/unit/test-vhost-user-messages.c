@@ -413,6 +413,23 @@ static void test_gone_inside(void)
     close(fd);
 }
 
+/*
+ * The front-end's own end, handed to us in half a message: if we held on to
+ * it, we would never see that the front-end is gone.
+ */
+static void test_own_end(void)
+{
+    VuHeader hdr = { VU_SET_VRING_CALL, VU_FLAG_VERSION, 8 };
+    VuRig rig;
+
+    vu_rig_init(&rig, 1);
+    vu_client_write(&rig.cl, &hdr, sizeof(hdr) - 1, &rig.cl.fd, 1);
+    vu_client_close(&rig.cl);
+    vu_client_expect_line(&rig.cl, "a socket among the descriptors");
+    g_assert_false(vhost_user_export_connected(rig.exp));
+    vu_rig_cleanup(&rig);
+}
+
 /* Full socket buffer: the export gives up on the peer instead of waiting. */
 static void test_replies_not_taken(void)
 {
@@ -480,6 +497,7 @@ int main(int argc, char **argv)
     g_test_add_func("/vhost-user/fds/unknown", test_fds_unknown);
     g_test_add_func("/vhost-user/fds/kinds", test_fd_kinds);
     g_test_add_func("/vhost-user/fds/late", test_late_fds);
+    g_test_add_func("/vhost-user/fds/own-end", test_own_end);
     g_test_add_func("/vhost-user/framing/gone-inside", test_gone_inside);
     g_test_add_func("/vhost-user/framing/replies-not-taken",
                     test_replies_not_taken);

@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "vhost-user-internal.h"
@@ -80,6 +81,22 @@ static void msg_take_cmsg(VuMsg *m, const struct cmsghdr *cmsg)
     }
 }
 
+/*
+ * msg_has_socket: no message needs one, and the front-end's own end of this
+ * connection in our hands would keep us from seeing that it is gone.
+ */
+static bool msg_has_socket(const VuMsg *m)
+{
+    struct stat st;
+
+    for (unsigned i = 0; i < m->nfds; i++) {
+        if (fstat(m->fds[i], &st) == 0 && S_ISSOCK(st.st_mode)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- reading ------------------------------------------------------------ */
 
 static void G_GNUC_PRINTF(2, 3) conn_complain(VuConn *c, const char *fmt, ...)
@@ -116,6 +133,10 @@ static bool conn_take_fds(VuConn *c, struct msghdr *mh)
     if (mh->msg_flags & MSG_CTRUNC) {
         conn_complain(c, "more than %d descriptors with a message",
                       VU_MAX_FDS);
+        return false;
+    }
+    if (first && msg_has_socket(&c->msg)) {
+        conn_complain(c, "a socket among the descriptors of a message");
         return false;
     }
     return true;
