@@ -3,7 +3,9 @@
  * A frame in the ring is a 4-byte length and its bytes, padded to 8.  It never
  * wraps: one that does not fit before the end leaves a SKIP mark there and
  * starts at the front.  So the waste is below one frame, and a frame always
- * fits when half of the ring is free, which is what wait_room() waits for.
+ * fits when half of the ring is free.  wait_room() waits until three quarters
+ * are: a producer that stops at half or at the end then has a run before it
+ * stops again.
  *
  * Two questions are asked across the two ends, and both have the shape "I
  * write mine, then read yours":
@@ -166,12 +168,18 @@ bool frame_pipe_half_full(FramePipe *p)
     return frame_pipe_used(p) > p->size / 2;
 }
 
+static bool frame_pipe_has_room(const FramePipe *p, size_t used)
+{
+    return used <= p->size / 4;
+}
+
 bool frame_pipe_wait_room(FramePipe *p)
 {
     atomic_store_explicit(&p->need_room, true, memory_order_relaxed);
     /* Pairs with the barriers in frame_pipe_pop() and _close_consumer(). */
     atomic_thread_fence(memory_order_seq_cst);
-    if (!frame_pipe_is_open(p) || !frame_pipe_half_full(p)) {
+    if (!frame_pipe_is_open(p) ||
+        frame_pipe_has_room(p, frame_pipe_used(p))) {
         /* Lost to the consumer: on_room is on its way, so wait for it. */
         return !atomic_exchange(&p->need_room, false);
     }
@@ -266,8 +274,9 @@ NetRecvStatus frame_pipe_pop(FramePipe *p, const struct iovec *iov,
     /* Pairs with the barrier in frame_pipe_wait_room(). */
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&p->need_room, memory_order_relaxed) &&
-        atomic_load_explicit(&p->head, memory_order_relaxed) - tail <=
-        p->size / 2) {
+        frame_pipe_has_room(p, atomic_load_explicit(&p->head,
+                                                    memory_order_relaxed) -
+                               tail)) {
         frame_pipe_call_producer(p);
     }
     *bytes = length;

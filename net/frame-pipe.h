@@ -71,7 +71,7 @@ unsigned frame_pipe_send_batch(FramePipe *p, NetPacket *pkts, unsigned n);
 bool frame_pipe_half_full(FramePipe *p);
 
 /*
- * frame_pipe_wait_room: have on_room called when at least half is free.
+ * frame_pipe_wait_room: have on_room called when three quarters are free.
  *
  * Returns false if that is so already: push again, nothing will be called.
  */

@@ -6,8 +6,8 @@
  * takes every packet and receives nothing.  Two ports are a wire between two
  * NICs: a bounded pipe each way, so that the NICs may live in two contexts.
  * A pipe that is full holds its sender back; frames are never dropped for
- * lack of room, and none is delivered that was sent before the receiver was
- * attached.
+ * lack of room.  A receiver gets what is sent from the time it is attached; of
+ * what is sent in that very moment, some may get lost.
  *
  * QEMU's hub has any number of ports and can be joined to another netdev
  * with netdev=; both are refused here.

@@ -4,6 +4,19 @@
  */
 #include "net-harness.h"
 
+/* libslirp 4.7 forgets to free tftp-server-name. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:libslirp\n";
+}
+
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "fast_unwind_on_malloc=0";       /* else it is not named */
+}
+
 static void test_nic_rx_ready(void *opaque)
 {
     TestNic *nic = opaque;

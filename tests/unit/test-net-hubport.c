@@ -282,9 +282,9 @@ static void test_full(void)
         check_frame(frame, 1000, i++);
         test_settle(w.ctx);
     }
-    /* Once, with half of it free. */
-    g_assert_cmpuint(i, >=, n / 2 - 1);
-    g_assert_cmpuint(i, <=, n / 2 + 1);
+    /* Once, with three quarters of it free. */
+    g_assert_cmpuint(i, >=, n * 3 / 4 - 1);
+    g_assert_cmpuint(i, <=, n * 3 / 4 + 1);
     for (; i < n; i++) {
         g_assert_cmpint(test_nic_recv(&w.nic[1], frame, 1000, &bytes), ==,
                         NET_RECV_PACKET);
@@ -539,7 +539,8 @@ static void test_come_and_go(void)
                 aio_poll(ctx, true);
             }
             memcpy(&seq, buf, sizeof(seq));
-            g_assert_true(k == 0 || seq == last + 1);
+            /* Nothing twice; what was sent meanwhile may be missing. */
+            g_assert_true(k == 0 || seq > last);
             last = seq;
         }
         test_nic_detach(&nic);
