@@ -17,7 +17,7 @@
 # system has or apt knows is meant.  Needs nothing that a minimal Debian
 # lacks; in particular neither Python nor curl.  The Debian kernel of the
 # test guests is not in this list: it is unpacked by guest-image.sh, never
-# installed.
+# installed; nor is the second stock QEMU, see stock-qemu.sh.
 
 set -u
 
@@ -52,7 +52,6 @@ llvm                            check   symbolizer, coverage of the fuzzers
 spin                            check   checks the Promela models
 dpdk-dev                        check   testpmd: a foreign vhost-user driver
 valgrind                        bench   callgrind: instructions per packet
-debootstrap                     slow    unpacks a second, newer stock QEMU
 python3-sphinx                  docs    manual and man pages
 TABLE
 }
@@ -63,11 +62,10 @@ groups_of()
     case $1 in
     build) echo build ;;
     demo) echo build run guest ;;
-    check) echo build run guest check bench docs ;;
-    check-slow) echo build run guest check bench docs slow ;;
-    bench) echo build run guest bench slow ;;
+    check|check-slow) echo build run guest check bench docs ;;
+    bench) echo build run guest bench ;;
     docs) echo build docs ;;
-    all) echo build run guest check bench docs slow ;;
+    all) echo build run guest check bench docs ;;
     *) return 1 ;;
     esac
 }

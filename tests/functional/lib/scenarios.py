@@ -221,8 +221,8 @@ def traffic(guest, net):
     """Background traffic both ways, TCP and UDP, while inside.
 
     It survives the interface or the link going away: each part starts again
-    when it ended.  It ends with the guest, or when the guest reboots.  Yields the TcpFlood, whose `bytes` tell
-    whether anything moves.
+    when it ended.  It ends with the guest, or when the guest reboots.
+    Yields the TcpFlood, whose `bytes` tell whether anything moves.
     """
     with TcpFlood(net) as flood, UdpSink(net) as sink:
         jobs = [guest.spawn(f'while :; do {command} >/dev/null 2>&1; '
