@@ -30,6 +30,7 @@ STEP_TIMEOUT_S = 120            # a stuck search; normal ones take seconds
 DEPTH_STEPS = 1000000
 MEMORY_MIB = 1024
 HASH_BITS = 22
+TRAIL_LINES = 80
 
 
 class Case(NamedTuple):
@@ -63,6 +64,8 @@ CASES = [
     holds('tx-window'),
     holds('tx-window', WIDE),
     holds('tx-window', 'FLAGS'),
+    holds('tx-window', f'LAZY_PARK {WIDE}'),
+    holds('tx-window', 'LAZY_PARK PACKETS=7 START=4'),
     holds('tx-window', FEW, liveness=True),
     holds('tx-window', f'FLAGS {FEW}', liveness=True),
     *broken('tx-window', 'waits_covered',
@@ -74,6 +77,7 @@ CASES = [
             'NO_CANCEL', 'FLAGS NO_DISARM'),
     *broken('tx-window', 'owner_only', 'NO_DRAIN'),
     *broken('tx-window', 'window_has_deadline', 'NO_DEADLINE'),
+    *broken('tx-window', 'window_respected', 'NO_WINDOW_KICK'),
     *broken('tx-window', 'deadline_kept', 'PUSH_DEADLINE'),
     *broken('tx-window', 'complete_before_rest', 'NO_PUBLISH'),
     *broken('tx-window', 'parked_is_quiet', 'PARK_NEAR'),
@@ -119,21 +123,24 @@ def run(command, directory):
     return done.stdout
 
 
-def search(case, directory):
-    """Generate, compile and run the verifier; return what it printed."""
+def search(case, directory, first_failure):
+    """Generate, compile and run the verifier; return what it printed.
+
+    @first_failure: look for the shortest way to a failure, not for all states.
+    """
     shutil.copy(MODELS / f'{case.model}.pml', directory)
     run(['spin', '-a', *flags(case), f'{case.model}.pml'], directory)
     compiler = os.environ.get('CC', 'gcc').split()
     # -w: the generated program is spin's, not ours.  A failure is found after
     # few states, so there the compiler's time counts, not the search's.
-    build = [*compiler, '-O0' if case.fails else '-O2', '-w',
+    build = [*compiler, '-O0' if first_failure else '-O2', '-w',
              f'-DMEMLIM={MEMORY_MIB}']
     options = [f'-m{DEPTH_STEPS}', f'-w{HASH_BITS}']
     if case.liveness:
         build += ['-DNFAIR=3']  # fairness counters for up to 28 processes
         options += ['-a', '-f']
-    elif case.fails:
-        build += ['-DSAFETY', '-DBFS']  # breadth first: the shortest failure
+    elif first_failure:
+        build += ['-DSAFETY', '-DBFS']  # breadth first
         options = [f'-w{HASH_BITS}']
     else:
         build += ['-DSAFETY']
@@ -141,11 +148,17 @@ def search(case, directory):
     return run(['./pan', *options], directory)
 
 
-def unreached(report):
-    """Statements that never ran, other than failing asserts and ends."""
-    lines = re.findall(r'^\t(\S+\.pml:\d+), state \d+, "(.*)"$', report, re.M)
-    return [f'{where} {text}' for where, text in lines
-            if text != '-end-' and not text.startswith('assert(')]
+def unreached(report, case):
+    """Statements that never ran, other than failing asserts and ends.
+
+    Inlined statements count once for each place they are inlined into; a
+    source line says so if it is not expected to run in all of them.
+    """
+    source = (MODELS / f'{case.model}.pml').read_text().splitlines()
+    found = re.findall(r'^\t\S+\.pml:(\d+), state \d+, "(.*)"$', report, re.M)
+    return [f'line {number}: {text}' for number, text in found
+            if text != '-end-' and not text.startswith('assert(')
+            and 'may be unreached' not in source[int(number) - 1]]
 
 
 def complaints(report):
@@ -178,7 +191,8 @@ def summary(report, elapsed_s):
             f'depth {depth.group(1) if depth else "?"}, {elapsed_s:.1f} s')
 
 
-COLUMNS = {'driver': 0, 'memory': 26, 'front-end': 26, 'main': 26, 'device': 52}
+COLUMNS = {'driver': 0, 'memory': 26, 'front-end': 26, 'main': 26, 'device': 48}
+TITLES = 'driver'.ljust(26) + 'memory'.ljust(22) + 'device (context)'
 
 
 def trail(case, directory):
@@ -188,36 +202,48 @@ def trail(case, directory):
     lines = []
     for line in text.splitlines():
         line = line.strip()
-        who = line.split(':')[0].split(' ')[0]
-        if ': ' in line and who in COLUMNS:
-            lines.append(' ' * COLUMNS[who] + line)
+        who, _, what = line.partition(': ')
+        side, _, number = who.partition(' ')
+        if what and side in COLUMNS:
+            name = '' if side in TITLES else f'{side}: '
+            context = f' ({number})' if number else ''
+            lines.append(' ' * COLUMNS[side] + name + what + context)
         elif 'START OF CYCLE' in line:
             lines.append('--- from here on for ever ---')
         elif line.startswith('spin: trail ends'):
             break
-    return lines
+    if len(lines) > TRAIL_LINES:
+        cut = len(lines) - TRAIL_LINES
+        lines = [f'({cut} events before)', *lines[-TRAIL_LINES:]]
+    return [TITLES, *lines]
+
+
+def judge(case, directory, want_trail):
+    start = time.monotonic()
+    report = search(case, directory, bool(case.fails))
+    elapsed_s = time.monotonic() - start
+    failed = failed_property(report, case)
+    if case.fails:
+        wrong = [] if failed == case.fails else [
+            f'expected {case.fails} to fail, got {failed}']
+    else:
+        wrong = complaints(report)
+        if not case.liveness:
+            wrong += [f'never reached: {s}' for s in unreached(report, case)]
+    notes = [summary(report, elapsed_s), *wrong]
+    if failed and (wrong or want_trail):
+        if not case.fails and not case.liveness:
+            search(case, directory, True)
+        notes += trail(case, directory)
+    return Outcome(not wrong, notes)
 
 
 def check(case, want_trail=False):
     with tempfile.TemporaryDirectory(prefix='model-') as directory:
-        start = time.monotonic()
         try:
-            report = search(case, directory)
-            elapsed_s = time.monotonic() - start
-            failed = failed_property(report, case)
-            if case.fails:
-                wrong = [] if failed == case.fails else [
-                    f'expected {case.fails} to fail, got {failed}']
-            else:
-                wrong = complaints(report)
-                if not case.liveness:
-                    wrong += [f'never reached: {s}' for s in unreached(report)]
-            notes = [summary(report, elapsed_s), *wrong]
-            if failed and (wrong or want_trail):
-                notes += trail(case, directory)
+            return judge(case, directory, want_trail)
         except (RuntimeError, subprocess.TimeoutExpired) as error:
             return Outcome(False, str(error).splitlines())
-    return Outcome(not wrong, notes)
 
 
 def missing_tool():

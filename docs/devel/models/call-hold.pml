@@ -247,11 +247,8 @@ end_sleep:
             :: else
             fi;
             if
-            :: judge()                          /* a limit was reached */
+            :: judge()                  /* a limit, or nobody asked */
             :: frames < FRAMES -> hold()
-            :: frames < FRAMES && !timer[me] && !JUDGE ->
-                deciding = false;               /* nobody asked: no hold */
-                printf("device %d: nobody to call\n", me)
             fi
         }
     :: atomic {
@@ -283,7 +280,10 @@ end_sleep:
             timer[me] = false;
             deciding = false;
 #else
-            judge();
+            if
+            :: frames > 0 -> judge()    /* only what is held */
+            :: else -> deciding = false
+            fi;
 #endif
 #ifndef STALE_LAST
             judged[me] = false;

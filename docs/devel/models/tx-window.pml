@@ -16,11 +16,18 @@
  * Time: a deadline fires at some moment after it was started, so "waits no
  * longer than its deadline" reads "is covered by a running deadline".
  *
+ * States: those of the transmit machine of the device.  A hold is either a
+ * window (event index at the W-th packet) or kicks off altogether (window
+ * NEVER); both have a deadline.  Which of them follows a pass is the policy's
+ * choice, and the model lets it choose anything but this: a pass that found
+ * nothing at a deadline does not hold again, so an idle queue has no timer.
+ *
  * What must hold, by the name that a violation reports:
  *   waits_covered        no published packet waits while the device sleeps
  *                        without a kick, a scheduled bottom half or a deadline
- *   window_respected     a window that the driver filled was kicked for
- *   window_has_deadline  a window is never open without its deadline
+ *   window_respected     a window that the driver filled was kicked for, and
+ *                        the kick is acted upon
+ *   window_has_deadline  a hold never lacks its deadline
  *   deadline_kept        a running deadline is not put off
  *   handover_awake       after quiesce nobody sleeps on a window: the next
  *                        packet kicks, or the waiting work was remembered
@@ -30,7 +37,13 @@
  *   complete_before_rest completions are published before the device rests
  *   parked_is_quiet      a parked queue is not kicked
  *   ltl delivered        a published packet is sent, unless the queue is
- *                        being handed over (weak fairness for each process)
+ *                        being handed over (weak fairness for each process);
+ *                        one kick is enough, no rule relies on a second one
+ *
+ * Variants that must hold as well:
+ *   FLAGS                no event index
+ *   LAZY_PARK            an event index that was passed lately is left where
+ *                        it is, else it goes one behind; extra kicks may come
  *
  * Taking a rule out (each must make a property fail):
  *   NO_BARRIER NO_RECHECK            in the arm
@@ -39,10 +52,11 @@
  *                                    in quiesce
  *   NO_START_POLL                    in start
  *   NO_RESCHEDULE                    after a full budget
- *   NO_DEADLINE                      when a window opens
- *   PUSH_DEADLINE                    a kick restarts the deadline
  *   NO_RESUME                        after the backend was full
  *   NO_PUBLISH                       before the arm
+ *   NO_DEADLINE                      when a hold begins
+ *   PUSH_DEADLINE                    a kick restarts the deadline
+ *   NO_WINDOW_KICK                   the kick of a full window is ignored
  *   PARK_NEAR                        the event index only one behind
  *
  * Limits: split-ring indices, counted modulo M instead of 65536; loads are
@@ -118,9 +132,16 @@
 #define DRIVER_BARRIER      empty(driver_sb)
 #endif
 #ifdef PUSH_DEADLINE
-#define HOLD_ON_KICK        ARMED
+#define HOLD_ON_KICK        HOLDING
 #else
 #define HOLD_ON_KICK        IDLE
+#endif
+#ifdef NO_WINDOW_KICK
+#define WINDOW_KICKED       false
+#define HOLD_GOES_ON        (state == HOLDING)
+#else
+#define WINDOW_KICKED       (state == HOLDING && window < NEVER)
+#define HOLD_GOES_ON        (state == HOLDING && window == NEVER)
 #endif
 #ifdef NO_RESUME
 #define RESUMES             false
@@ -147,7 +168,9 @@
 #define WORK_LEFT           (avail != seen)
 #endif
 
-mtype = { IDLE, ARMED, POLLING, SCHEDULED, FLUSHING, BLOCKED, STOPPED };
+#define NEVER               M   /* a hold with kicks off has no window */
+
+mtype = { IDLE, HOLDING, POLLING, SCHEDULED, FLUSHING, BLOCKED, STOPPED };
 
 /* Memory that driver and device share. */
 byte ring[R];                   /* the packet at a position is the position */
@@ -167,6 +190,7 @@ bool at_rest = true;            /* no kick decision is outstanding */
 mtype state = SCHEDULED;
 byte seen = START;              /* next position to pop */
 byte window = 1;
+byte asked = START;             /* event word in program order */
 bool pending;                   /* the backend holds the last popped packet */
 bool work_waits;                /* quiesce left work behind */
 bool started = true;
@@ -226,7 +250,9 @@ end_silent:
         atomic {
             DRIVER_BARRIER;
             printf("driver: reads event word %d\n", event);
+#ifndef LAZY_PARK
             CHECK(parked_is_quiet, !(parked && WANTS_KICK(old)));
+#endif
             if
             :: WANTS_KICK(old) ->
                 /* the register write or system call drains the buffer */
@@ -304,13 +330,39 @@ inline publish_used()
     used = SUB(seen, pending)
 }
 
+/*
+ * Stored only if it changes: the driver reads that cache line.  Not every
+ * caller can meet both cases, in every variant.
+ */
+inline set_event(value, from_park)
+{
+    if
+    :: asked == value           /* may be unreached */
+    :: else ->                  /* may be unreached */
+        asked = value;          /* may be unreached */
+        device_sb!asked, from_park      /* may be unreached */
+    fi
+}
+
 inline park()
+{
+#ifdef LAZY_PARK
+    if
+    :: SUB(avail, ADD(asked, 1)) < M / 2    /* passed: silent for long */
+    :: else -> set_event(SUB(avail, 1), true)
+    fi;
+#else
+    set_event(EV_PARKED, true);
+#endif
+    printf("device %d: parks\n", me)
+}
+
+inline begin_flush()
 {
     state = FLUSHING;
     timer[me] = false;
     window = 1;
-    device_sb!EV_PARKED, true;
-    printf("device %d: parks, flushes\n", me)
+    park()
 }
 
 inline schedule()
@@ -319,9 +371,10 @@ inline schedule()
     bh[me] = true
 }
 
-inline hold()
+inline hold(w)
 {
-    state = ARMED;
+    state = HOLDING;
+    window = w;
     CHECK(deadline_kept, !timer[me]);
 #ifndef NO_DEADLINE
     timer[me] = true
@@ -342,7 +395,7 @@ inline stop()
 #endif
     publish_used();
 #ifndef NO_DISARM
-    device_sb!EV_NEXT, false;
+    set_event(EV_NEXT, false);
 #endif
     printf("device %d: quiesces, seen %d\n", me, seen)
 }
@@ -357,7 +410,7 @@ inline rest()
 inline arm(w)
 {
     window = w;
-    device_sb!EV_WINDOW(w), PARKS(w);
+    set_event(EV_WINDOW(w), PARKS(w));
     printf("device %d: arms for %d, seen %d\n", me, w, seen)
 }
 
@@ -375,24 +428,21 @@ end_sleep:
             kick = false;
             printf("device %d: takes the kick\n", me);
             if
-            :: state == IDLE || state == ARMED || state == POLLING ->
-                park();
+            :: state == IDLE || state == POLLING || WINDOW_KICKED ->
+                begin_flush();
                 break
-            :: state == HOLD_ON_KICK -> /* tx=timer: hold, do not flush */
-                state = FLUSHING;
-                arm(WIN);
-                goto armed
-            :: state == SCHEDULED || state == BLOCKED
+            :: state == HOLD_ON_KICK -> park(); hold(NEVER)     /* tx=timer */
+            :: state == SCHEDULED || state == BLOCKED || HOLD_GOES_ON
             fi
         }
     :: atomic {
             timer[me] ->
             printf("device %d: deadline\n", me);
             by_deadline = true;
-            park();
+            begin_flush();
             break
         }
-    :: atomic { bh[me] -> bh[me] = false; park(); break }
+    :: atomic { bh[me] -> bh[me] = false; begin_flush(); break }
     :: atomic {
             state == BLOCKED && owner == me && RESUMES ->
             printf("device %d: backend is ready\n", me);
@@ -400,15 +450,15 @@ end_sleep:
             :: pending -> net_send(SUB(seen, 1)); pending = false
             :: else
             fi;
-            park();
+            begin_flush();
             break
         }
+    :: atomic { state == IDLE && owner == me -> park(); state = POLLING }
     :: atomic {
             state == POLLING && owner == me ->
             if
-            :: avail != seen -> park(); break
+            :: avail != seen -> begin_flush(); break
             :: state = FLUSHING; arm(1); goto armed
-            :: state = FLUSHING; arm(WIN); goto armed
             fi
         }
     od;
@@ -423,7 +473,7 @@ end_sleep:
         :: state == BLOCKED -> rest()
         :: state != BLOCKED && popped == BUDGET ->
 #ifdef NO_RESCHEDULE
-            device_sb!EV_NEXT, false;
+            set_event(EV_NEXT, false);
             state = IDLE;
 #else
             schedule();
@@ -432,7 +482,7 @@ end_sleep:
         /* Any policy, but an idle queue drops its window. */
         :: RING_EMPTY -> arm(1)
         :: RING_EMPTY && BUSY -> arm(WIN)
-        :: RING_EMPTY && BUSY -> state = POLLING; rest()
+        :: RING_EMPTY && BUSY -> hold(NEVER); rest()
         fi
     }
 
@@ -441,11 +491,14 @@ armed:
         ARM_BARRIER;
         if
         :: ARRIVED >= window ->                         /* CROSSED */
-            window = 1;
-            schedule()
+            if
+            :: window = 1; schedule()
+            :: true -> park(); hold(NEVER)              /* tx=timer */
+            fi
         :: ARRIVED == 0 && window == 1 -> state = IDLE  /* EMPTY */
-        :: ARRIVED == 0 && window > 1 -> hold()         /* EMPTY */
-        :: ARRIVED > 0 && ARRIVED < window -> hold()    /* PARTIAL */
+        :: ARRIVED == 0 && window > 1 -> hold(window)   /* EMPTY */
+        :: ARRIVED > 0 && ARRIVED < window ->           /* PARTIAL */
+            hold(window)
         fi;
         rest()
     }
@@ -527,13 +580,13 @@ end:
     do
     :: started && state == IDLE && UNANNOUNCED -> assert(waits_covered)
 #ifndef FLAGS
-    :: started && state == ARMED && UNANNOUNCED &&
+    :: started && state == HOLDING && UNANNOUNCED &&
        SUB(pub, seen) >= window -> assert(window_respected)
 #endif
-    :: started && state == ARMED && !timer[owner] ->
+    :: started && state == HOLDING && !timer[owner] ->
         assert(window_has_deadline)
     :: foreign_waits && !work_waits && UNANNOUNCED -> assert(handover_awake)
-    :: (state == IDLE || state == ARMED || state == STOPPED) &&
+    :: (state == IDLE || state == HOLDING || state == STOPPED) &&
        used != sent -> assert(complete_before_rest)
     od
 }
