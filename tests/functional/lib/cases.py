@@ -91,11 +91,18 @@ def two_taps():
     return one, TapNet(subnet=2, netns=one.netns)
 
 
+def cases(label, table):
+    """A table as Suite.group() takes it, names led by the label.
+
+    What is shared is a tuple: the arguments of the table's functions.
+    """
+    return [(f'{label}: {name}', lambda shared, run=run: run(*shared))
+            for name, run in table.items()]
+
+
 def group(suite, label, setup, table):
-    """Runs a table on what setup() yields, names led by the label."""
-    suite.group(setup, [(f'{label}: {name}',
-                         lambda shared, run=run: run(*shared))
-                        for name, run in table.items()])
+    """Runs a table on what setup() yields."""
+    suite.group(setup, cases(label, table))
 
 
 def run_kind(suite, label, kind, find_binary, first=None, **options):
