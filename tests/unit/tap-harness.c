@@ -100,7 +100,12 @@ void host_send(int s, const uint8_t *frame, size_t bytes)
 
 void tap_open(Tap *t, const char *options)
 {
-    *t = (Tap) { .ctx = aio_context_new("t", clock_monotonic(), NULL) };
+    tap_open_clock(t, options, clock_monotonic());
+}
+
+void tap_open_clock(Tap *t, const char *options, Clock *clock)
+{
+    *t = (Tap) { .ctx = aio_context_new("t", clock, NULL) };
     t->nb = test_netdev_ok(options, t->ctx);
     test_nic_attach(&t->nic, t->nb, 0, t->ctx);
     link_up("tap0");

@@ -35,6 +35,7 @@ void link_up(const char *ifname);
 
 /* A netdev for "tap0" of these options, with a NIC on its queue 0. */
 void tap_open(Tap *t, const char *options);
+void tap_open_clock(Tap *t, const char *options, Clock *clock);
 void tap_close(Tap *t);
 
 /* An Ethernet frame to a station that no bridge knows. */

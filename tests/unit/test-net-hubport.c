@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "alloc-count.h"
 #include "net-harness.h"
 #include "util/iothread.h"
 
@@ -357,6 +358,31 @@ static void test_inject(void)
     wire_down(&w);
 }
 
+static void test_no_allocation(void)
+{
+    uint8_t frame[1514] = { 0 };
+    uint64_t before;
+    size_t bytes;
+    Wire w;
+
+    if (!alloc_count_supported()) {
+        g_test_skip("the sanitizer's allocator cannot be counted");
+        return;
+    }
+    wire_up(&w);
+    net_rx_want(w.nic[1].nq, true);
+    before = alloc_count();
+    for (unsigned i = 0; i < 3; i++) {
+        fill(&w.nic[0]);
+        while (test_nic_recv(&w.nic[1], frame, sizeof(frame), &bytes) ==
+               NET_RECV_PACKET) {
+        }
+        test_settle(w.ctx);
+    }
+    g_assert_cmpuint(alloc_count() - before, ==, 0);
+    wire_down(&w);
+}
+
 /* ---- two threads ----------------------------------------------------- */
 
 #define STRESS_FRAMES   100000
@@ -568,6 +594,7 @@ int main(int argc, char **argv)
     g_test_add_func("/net/hubport/cancel", test_cancel);
     g_test_add_func("/net/hubport/peer-leaves", test_peer_leaves);
     g_test_add_func("/net/hubport/inject", test_inject);
+    g_test_add_func("/net/hubport/no-allocation", test_no_allocation);
     g_test_add_func("/net/hubport/threads", test_threads);
     g_test_add_func("/net/hubport/come-and-go", test_come_and_go);
     return g_test_run();
