@@ -25,6 +25,9 @@
 
 #include "hw/virtio/virtqueue.h"
 
+/* For what is one function per chain and must not pass it by address. */
+#define VRING_INLINE static inline __attribute__((always_inline))
+
 /*
  * vring_full_barrier: what was stored before is visible before anything is
  * loaded after.  Each use names its partner in the driver.
@@ -73,12 +76,13 @@ typedef struct VringOps {
     bool (*map)(VirtQueue *vq, GError **errp);
     /* start: areas are mapped; take over the indexes, or set @errp. */
     bool (*start)(VirtQueue *vq, GError **errp);
-    /* pop_batch, publish(@n chains from tail), ...: as the public verb. */
+    /* pop_batch and those without a comment: as the public verb. */
     unsigned (*pop_batch)(VirtQueue *vq, VirtQueueElem **elems, unsigned max,
                           size_t max_bytes);
     /* unpop: @n chains, head has been moved back already. */
     void (*unpop)(VirtQueue *vq, unsigned n);
-    void (*publish)(VirtQueue *vq, unsigned n);
+    /* publish: show what is filled from tail on; tail moves afterwards. */
+    unsigned (*publish)(VirtQueue *vq);
     bool (*should_signal)(VirtQueue *vq);
     void (*signalled)(VirtQueue *vq);
     void (*park)(VirtQueue *vq);
@@ -121,13 +125,14 @@ struct VirtQueue {
     VirtQueueElem *elems;   /* slot: sequence number & elem_mask */
     uint32_t elem_mask;
 
-    /* The pool. */
-    struct iovec *iov;
-    VringPiece *piece;      /* parallel to iov; set for writable entries */
+    /* The pool.  The longest legal chain takes pool_need entries. */
+    struct iovec *pool;
+    VringPiece *piece;      /* parallel to it; set for writable entries */
+    struct iovec *pool_next;    /* first free entry */
+    struct iovec *pool_last;    /* last one that is known to be followed by
+                                 * pool_need free ones, itself included */
     unsigned pool_size;
-    unsigned pool_pos;      /* next free entry */
-    unsigned pool_limit;    /* free up to here, as far as is known */
-    unsigned pool_need;     /* entries the longest legal chain takes */
+    unsigned pool_need;
 
     /* Where buffers and indirect tables were found last. */
     GuestRange buffer_range;
@@ -149,17 +154,19 @@ static inline VirtQueueElem *vring_elem(const VirtQueue *vq, uint32_t seq)
     return &vq->elems[seq & vq->elem_mask];
 }
 
-/* ---- making a chain -------------------------------------------------- */
+/* ---- making a chain ----------------------------------------------------- */
 
-/* A chain that is being read. */
+/*
+ * A chain that is being read.  It lives in registers: no function that is
+ * called gets its address, only a copy's (which is why slow paths copy).
+ */
 typedef struct VringChain {
-    unsigned first;         /* pool entry where its gather list starts */
-    unsigned pos;           /* next pool entry */
-    unsigned descs;         /* buffers so far */
-    unsigned extra;         /* gather entries beyond one per buffer */
-    unsigned slots;         /* ring slots it occupies */
-    unsigned num[2];        /* gather entries: readable, writable */
-    uint64_t bytes[2];      /* likewise */
+    struct iovec *first;    /* where its gather list starts */
+    struct iovec *iov;      /* next entry */
+    unsigned buffers_left;  /* until it is too long */
+    unsigned in_num;        /* gather entries that are writable */
+    uint64_t in_bytes;
+    uint64_t bytes;         /* readable and writable */
 } VringChain;
 
 /* Finds room for one more chain behind those in flight, of which there is at
@@ -167,92 +174,100 @@ typedef struct VringChain {
 bool vring_pool_make_room(VirtQueue *vq);
 
 /*
- * vring_chain_begin: start to read a chain.  Returns false if there is no
- * room for the longest legal one, so that nothing below has to look.
+ * vring_chain_room: is there room for the longest legal chain?  To be asked
+ * before a chain is begun, so that nothing below has to look.
  */
-static inline bool vring_chain_begin(VirtQueue *vq, VringChain *c)
+static inline bool vring_chain_room(VirtQueue *vq)
 {
-    if (G_UNLIKELY(vq->pool_limit - vq->pool_pos < vq->pool_need) &&
-        !vring_pool_make_room(vq)) {
-        return false;
-    }
-    *c = (VringChain) {
-        .first = vq->pool_pos + 1,
-        .pos = vq->pool_pos + 1,
+    return G_LIKELY(vq->pool_next <= vq->pool_last) ||
+           vring_pool_make_room(vq);
+}
+
+static inline VringChain vring_chain_begin(VirtQueue *vq)
+{
+    return (VringChain) {
+        .first = vq->pool_next + 1,
+        .iov = vq->pool_next + 1,
+        .buffers_left = vq->size,
     };
-    return true;
+}
+
+/* A piece of a buffer that is in one region. */
+VRING_INLINE const char *
+vring_chain_append(VirtQueue *vq, VringChain *c, uint64_t addr, uint64_t len,
+                   bool write, void *host)
+{
+    if (write) {
+        vq->piece[c->iov - vq->pool] = (VringPiece) { addr, len };
+        c->in_num++;
+        c->in_bytes += len;
+    } else if (G_UNLIKELY(c->in_num)) {
+        return "readable descriptor after a writable one";
+    }
+    c->bytes += len;
+    c->iov->iov_base = host;
+    c->iov->iov_len = len;
+    c->iov++;
+    return NULL;
 }
 
 /* A buffer that is not inside the region of the last one. */
 const char *vring_chain_add_slow(VirtQueue *vq, VringChain *c, uint64_t addr,
                                  uint64_t len, bool write);
 
-static inline void vring_chain_append(VirtQueue *vq, VringChain *c,
-                                      uint64_t addr, uint64_t len, bool write,
-                                      void *host)
-{
-    vq->iov[c->pos].iov_base = host;
-    vq->iov[c->pos].iov_len = len;
-    if (write) {
-        vq->piece[c->pos].gpa = addr;
-        vq->piece[c->pos].len = len;
-    }
-    c->num[write]++;
-    c->pos++;
-}
-
 /*
  * vring_chain_add: one more buffer.  Returns NULL, or the rule it breaks.
  * The count of buffers is what ends chains that loop.
  */
-static inline const char *vring_chain_add(VirtQueue *vq, VringChain *c,
-                                          uint64_t addr, uint32_t len,
-                                          bool write)
+VRING_INLINE const char *
+vring_chain_add(VirtQueue *vq, VringChain *c, uint64_t addr, uint32_t len,
+                bool write)
 {
     uint64_t offset = addr - vq->buffer_range.start;
 
     if (G_UNLIKELY(len == 0)) {
         return "descriptor of length zero";
     }
-    if (G_UNLIKELY(c->descs++ >= vq->size)) {
+    if (G_UNLIKELY(c->buffers_left-- == 0)) {
         return "descriptor chain is longer than the ring";
     }
-    if (G_UNLIKELY(!write && c->num[1])) {
-        return "readable descriptor after a writable one";
+    if (G_LIKELY(offset < vq->buffer_range.size &&
+                 offset + len <= vq->buffer_range.size)) {
+        return vring_chain_append(vq, c, addr, len, write,
+                                  vq->buffer_range.host + offset);
+    } else {
+        VringChain copy = *c;
+        const char *why = vring_chain_add_slow(vq, &copy, addr, len, write);
+
+        *c = copy;
+        return why;
     }
-    c->bytes[write] += len;
-    if (G_UNLIKELY(offset >= vq->buffer_range.size ||
-                   len > vq->buffer_range.size - offset)) {
-        return vring_chain_add_slow(vq, c, addr, len, write);
-    }
-    vring_chain_append(vq, c, addr, len, write,
-                       vq->buffer_range.host + offset);
-    return NULL;
 }
 
 /*
- * vring_chain_commit: the chain is complete and goes in flight as @id.
- * Returns NULL with *@elem set, or the rule it breaks.
+ * vring_chain_commit: the chain is complete and goes in flight as @id, having
+ * taken @slots ring slots.  Returns NULL with *@elem set, or the rule that
+ * it breaks.
  */
-static inline const char *vring_chain_commit(VirtQueue *vq,
-                                             const VringChain *c, uint16_t id,
-                                             VirtQueueElem **elem)
+VRING_INLINE const char *
+vring_chain_commit(VirtQueue *vq, const VringChain *c, uint16_t id,
+                   uint16_t slots, VirtQueueElem **elem)
 {
     VirtQueueElem *e = vring_elem(vq, vq->head);
 
-    if (G_UNLIKELY((c->bytes[0] | c->bytes[1]) > UINT32_MAX)) {
+    if (G_UNLIKELY(c->bytes > UINT32_MAX)) {
         return "descriptor chain of 4 GiB or more";
     }
-    e->iov = &vq->iov[c->first];
-    e->out_num = c->num[0];
-    e->in_num = c->num[1];
-    e->out_bytes = c->bytes[0];
-    e->in_bytes = c->bytes[1];
+    e->iov = c->first;
+    e->out_num = c->iov - c->first - c->in_num;
+    e->in_num = c->in_num;
+    e->out_bytes = c->bytes - c->in_bytes;
+    e->in_bytes = c->in_bytes;
     e->id = id;
-    e->ndescs = c->slots;
-    e->seq = vq->head++;
+    e->ndescs = slots;
     e->filled = false;
-    vq->pool_pos = c->pos;
+    vq->head++;
+    vq->pool_next = c->iov;
     *elem = e;
     return NULL;
 }

@@ -45,7 +45,7 @@ VirtQueue *virtqueue_new(const char *name, uint16_t max_size,
     vq->elem_mask = round_up_pow2(max_size) - 1;
     vq->elems = g_new0(VirtQueueElem, vq->elem_mask + 1);
     vq->pool_size = VRING_POOL_FACTOR * max_size;
-    vq->iov = g_new0(struct iovec, vq->pool_size);
+    vq->pool = g_new0(struct iovec, vq->pool_size);
     vq->piece = g_new0(VringPiece, vq->pool_size);
     return vq;
 }
@@ -58,13 +58,13 @@ void virtqueue_free(VirtQueue *vq)
     virtqueue_stop(vq);
     virtqueue_set_log(vq, NULL);
     g_free(vq->elems);
-    g_free(vq->iov);
+    g_free(vq->pool);
     g_free(vq->piece);
     g_free(vq->name);
     g_free(vq);
 }
 
-/* ---- start and stop -------------------------------------------------- */
+/* ---- start and stop ----------------------------------------------------- */
 
 static bool virtqueue_check_setup(VirtQueue *vq, const VirtQueueSetup *setup,
                                   GError **errp)
@@ -107,8 +107,8 @@ static void virtqueue_reset_window(VirtQueue *vq)
 {
     vq->head = 0;
     vq->tail = 0;
-    vq->pool_pos = 0;
-    vq->pool_limit = vq->pool_size;
+    vq->pool_next = vq->pool;
+    vq->pool_last = vq->pool + vq->pool_size - vq->pool_need;
 }
 
 bool virtqueue_start(VirtQueue *vq, const VirtQueueSetup *setup,
@@ -204,26 +204,38 @@ void virtqueue_break(VirtQueue *vq, const char *why)
     }
 }
 
-/* ---- making a chain -------------------------------------------------- */
+/* ---- making a chain ----------------------------------------------------- */
+
+/* The spare entry in front of a gather list is its start in the pool. */
+static struct iovec *elem_start(const VirtQueueElem *e)
+{
+    return e->iov - 1;
+}
 
 bool vring_pool_make_room(VirtQueue *vq)
 {
-    unsigned oldest = vring_elem(vq, vq->tail)->iov - 1 - vq->iov;
+    struct iovec *oldest = elem_start(vring_elem(vq, vq->tail));
+    struct iovec *end = vq->pool + vq->pool_size;
+    ptrdiff_t need = vq->pool_need;
 
-    if (oldest < vq->pool_pos) {
-        /* In use: [oldest, pos). */
-        vq->pool_limit = vq->pool_size;
-        if (vq->pool_limit - vq->pool_pos >= vq->pool_need) {
+    if (oldest < vq->pool_next) {
+        /* In use: from the oldest to the next.  Behind it, or in front? */
+        if (end - vq->pool_next >= need) {
+            vq->pool_last = end - need;
             return true;
         }
-        if (oldest <= vq->pool_need) {
+        if (oldest - vq->pool <= need) {
             return false;
         }
-        vq->pool_pos = 0;
+        vq->pool_next = vq->pool;
     }
-    /* Free: [pos, oldest), of which one stays so that full is not empty. */
-    vq->pool_limit = oldest - 1;
-    return vq->pool_limit - vq->pool_pos >= vq->pool_need;
+    /* Free: from the next to the oldest, but for one entry, so that a pool
+     * that is full does not look like an empty one. */
+    if (oldest - vq->pool_next <= need) {
+        return false;
+    }
+    vq->pool_last = oldest - 1 - need;
+    return true;
 }
 
 const char *vring_chain_add_slow(VirtQueue *vq, VringChain *c, uint64_t addr,
@@ -234,6 +246,7 @@ const char *vring_chain_add_slow(VirtQueue *vq, VringChain *c, uint64_t addr,
     }
     for (;;) {
         uint64_t offset, piece;
+        const char *why;
 
         if (!guest_map_find(vq->map, GUEST_SPACE_PHYS, addr,
                             &vq->buffer_range)) {
@@ -241,20 +254,21 @@ const char *vring_chain_add_slow(VirtQueue *vq, VringChain *c, uint64_t addr,
         }
         offset = addr - vq->buffer_range.start;
         piece = MIN(len, vq->buffer_range.size - offset);
-        vring_chain_append(vq, c, addr, piece, write,
-                           vq->buffer_range.host + offset);
+        why = vring_chain_append(vq, c, addr, piece, write,
+                                 vq->buffer_range.host + offset);
         addr += piece;
         len -= piece;
-        if (len == 0) {
-            return NULL;
+        if (why || len == 0) {
+            return why;
         }
-        if (c->extra++ >= vq->size) {
+        /* Each buffer to come takes one entry at least. */
+        if (c->iov - c->first + c->buffers_left >= 2 * vq->size) {
             return "buffers cross too many memory regions";
         }
     }
 }
 
-/* ---- verbs ----------------------------------------------------------- */
+/* ---- verbs -------------------------------------------------------------- */
 
 unsigned virtqueue_pop_batch(VirtQueue *vq, VirtQueueElem **elems,
                              unsigned max, size_t max_bytes)
@@ -278,10 +292,10 @@ void virtqueue_unpop(VirtQueue *vq, unsigned n)
         VirtQueueElem *e = vring_elem(vq, --vq->head);
 
         g_assert(!e->filled);
-        vq->pool_pos = e->iov - 1 - vq->iov;
+        vq->pool_next = elem_start(e);
     }
-    /* Going back over the pool's end leaves the limit below; look anew. */
-    vq->pool_limit = vq->pool_pos;
+    /* It may have gone back over the pool's end; the next pop looks anew. */
+    vq->pool_last = NULL;
     vq->ops->unpop(vq, n);
 }
 
@@ -289,7 +303,7 @@ void virtqueue_unpop(VirtQueue *vq, unsigned n)
 static void virtqueue_log_written(VirtQueue *vq, const VirtQueueElem *elem,
                                   uint64_t len)
 {
-    unsigned first = elem->iov - vq->iov + elem->out_num;
+    unsigned first = elem->iov - vq->pool + elem->out_num;
 
     for (unsigned i = first; len && i < first + elem->in_num; i++) {
         uint64_t n = MIN(len, vq->piece[i].len);
@@ -308,19 +322,24 @@ void virtqueue_fill(VirtQueue *vq, VirtQueueElem *elem, uint32_t len)
     }
 }
 
+/* forget_filled: of a broken ring, what would be published. */
+static void forget_filled(VirtQueue *vq)
+{
+    while (vq->tail != vq->head && vring_elem(vq, vq->tail)->filled) {
+        vq->tail++;
+    }
+}
+
 unsigned virtqueue_publish(VirtQueue *vq)
 {
-    uint32_t end = vq->tail;
     unsigned n;
 
-    while (end != vq->head && vring_elem(vq, end)->filled) {
-        end++;
+    if (!vq->live) {
+        forget_filled(vq);
+        return 0;
     }
-    n = vq->live ? end - vq->tail : 0;
-    if (n) {
-        vq->ops->publish(vq, n);
-    }
-    vq->tail = end;
+    n = vq->ops->publish(vq);
+    vq->tail += n;
     return n;
 }
 

@@ -30,7 +30,7 @@
 #include "virtqueue-internal.h"
 #include "util/report.h"
 
-/* ---- access to the ring ---------------------------------------------- */
+/* ---- access to the ring ------------------------------------------------- */
 
 static inline uint16_t load16(const __virtio16 *p)
 {
@@ -91,7 +91,7 @@ static void set_used_flags(VirtQueue *vq, uint16_t flags)
     log_used(vq, offsetof(struct vring_used, flags), sizeof(flags));
 }
 
-/* ---- start ----------------------------------------------------------- */
+/* ---- start -------------------------------------------------------------- */
 
 static void *map_area(VirtQueue *vq, const char *what, uint64_t addr,
                       uint64_t len, unsigned align, GError **errp)
@@ -173,7 +173,7 @@ static uint16_t split_last_avail(const VirtQueue *vq)
     return vq->split.last_avail;
 }
 
-/* ---- pop ------------------------------------------------------------- */
+/* ---- pop ---------------------------------------------------------------- */
 
 /*
  * split_look: learn the driver's index.  Returns false if that broke the
@@ -303,8 +303,8 @@ static const char *check_indirect(VirtQueue *vq, const SplitDesc *d)
 }
 
 /* walk_indirect: the buffers that the table @t describes. */
-static const char *walk_indirect(VirtQueue *vq, VringChain *c,
-                                 const SplitDesc *t)
+VRING_INLINE const char *walk_indirect(VirtQueue *vq, VringChain *c,
+                                       const SplitDesc *t)
 {
     uint32_t entries = t->len / sizeof(struct vring_desc);
     const struct vring_desc *table;
@@ -339,79 +339,102 @@ static const char *walk_indirect(VirtQueue *vq, VringChain *c,
     }
 }
 
-/* walk_chain: the buffers of the chain that starts at descriptor @i. */
-static const char *walk_chain(VirtQueue *vq, VringChain *c, uint16_t i)
+/*
+ * pop_chain: the chain that starts with the descriptor @d at @head, by the
+ * whole book.
+ */
+VRING_INLINE const char *pop_chain(VirtQueue *vq, uint16_t head, SplitDesc d,
+                                   VirtQueueElem **elem)
 {
+    VringChain c = vring_chain_begin(vq);
+    unsigned slots = 1;
     const char *why;
 
-    for (;;) {
-        SplitDesc d;
-
-        if (G_UNLIKELY(i >= vq->size)) {
-            return c->slots ? "next descriptor is outside the ring"
-                            : "available entry is outside the ring";
-        }
-        d = desc_load(&vq->split.desc[i]);
-        c->slots++;
-        if (d.flags & VRING_DESC_F_INDIRECT) {
-            return walk_indirect(vq, c, &d);
-        }
-        why = vring_chain_add(vq, c, d.addr, d.len, desc_writable(&d));
-        if (G_UNLIKELY(why) || !(d.flags & VRING_DESC_F_NEXT)) {
+    while (!(d.flags & VRING_DESC_F_INDIRECT)) {
+        why = vring_chain_add(vq, &c, d.addr, d.len, desc_writable(&d));
+        if (G_UNLIKELY(why)) {
             return why;
         }
-        i = d.next;
+        if (!(d.flags & VRING_DESC_F_NEXT)) {
+            return vring_chain_commit(vq, &c, head, slots, elem);
+        }
+        if (G_UNLIKELY(d.next >= vq->size)) {
+            return "next descriptor is outside the ring";
+        }
+        d = desc_load(&vq->split.desc[d.next]);
+        slots++;
     }
+    why = walk_indirect(vq, &c, &d);
+    return why ? why : vring_chain_commit(vq, &c, head, slots, elem);
 }
 
-/* pop_one: returns NULL with *@elem NULL if there is no room for a chain. */
-static const char *pop_one(VirtQueue *vq, VirtQueueElem **elem)
-{
-    VringSplit *r = &vq->split;
-    VringChain c;
-    uint16_t head;
-    const char *why;
+/* What pop_one() says if there is no room for a chain; nobody's fault. */
+static const char no_room[] = "";
 
-    *elem = NULL;
-    if (!vring_chain_begin(vq, &c)) {
-        return NULL;
+/*
+ * pop_one: the chain at available index @idx.
+ *
+ * One buffer in one descriptor is what drivers send for a small packet and
+ * post for receive: the same steps, with nothing to remember between them.
+ */
+VRING_INLINE const char *pop_one(VirtQueue *vq, uint16_t idx,
+                                 VirtQueueElem **elem)
+{
+    const char *why;
+    uint16_t head;
+    SplitDesc d;
+    VringChain c;
+
+    if (!vring_chain_room(vq)) {
+        return no_room;
     }
-    head = load16(&r->avail->ring[r->last_avail & (vq->size - 1)]);
-    why = walk_chain(vq, &c, head);
-    if (G_UNLIKELY(why)) {
-        return why;
+    head = load16(&vq->split.avail->ring[idx & (vq->size - 1)]);
+    if (G_UNLIKELY(head >= vq->size)) {
+        return "available entry is outside the ring";
     }
-    return vring_chain_commit(vq, &c, head, elem);
+    d = desc_load(&vq->split.desc[head]);
+    if (d.flags & (VRING_DESC_F_NEXT | VRING_DESC_F_INDIRECT)) {
+        return pop_chain(vq, head, d, elem);
+    }
+    c = vring_chain_begin(vq);
+    why = vring_chain_add(vq, &c, d.addr, d.len, desc_writable(&d));
+    return why ? why : vring_chain_commit(vq, &c, head, 1, elem);
 }
 
 static unsigned split_pop_batch(VirtQueue *vq, VirtQueueElem **elems,
                                 unsigned max, size_t max_bytes)
 {
     VringSplit *r = &vq->split;
+    uint16_t idx = r->last_avail;
+    VirtQueueElem **elem = elems;
+    VirtQueueElem **end;
     size_t bytes = 0;
-    unsigned n = 0;
 
-    if ((uint16_t)(r->avail_seen - r->last_avail) < max && !split_look(vq)) {
+    if ((uint16_t)(r->avail_seen - idx) < max && !split_look(vq)) {
         return 0;
     }
-    max = MIN(max, (uint16_t)(r->avail_seen - r->last_avail));
-    while (n < max && (n == 0 || bytes < max_bytes)) {
-        const char *why = pop_one(vq, &elems[n]);
+    end = elems + MIN(max, (uint16_t)(r->avail_seen - idx));
+    while (elem < end) {
+        const char *why = pop_one(vq, idx, elem);
 
-        if (G_UNLIKELY(why && n == 0)) {
-            virtqueue_break(vq, why);
-        }
-        if (G_UNLIKELY(why || !elems[n])) {
+        if (G_UNLIKELY(why)) {
+            if (elem == elems && why != no_room) {
+                virtqueue_break(vq, why);
+            }
             break;
         }
-        bytes += (size_t)elems[n]->out_bytes + elems[n]->in_bytes;
-        r->last_avail++;
-        n++;
+        bytes += (size_t)(*elem)->out_bytes + (*elem)->in_bytes;
+        elem++;
+        idx++;
+        if (bytes >= max_bytes) {
+            break;
+        }
     }
-    if (r->last_avail == r->avail_seen) {
-        r->scan = r->avail_seen;
+    r->last_avail = idx;
+    if (idx == r->avail_seen) {
+        r->scan = idx;
     }
-    return n;
+    return elem - elems;
 }
 
 static void split_unpop(VirtQueue *vq, unsigned n)
@@ -419,7 +442,7 @@ static void split_unpop(VirtQueue *vq, unsigned n)
     vq->split.last_avail -= n;
 }
 
-/* ---- publish and signal ---------------------------------------------- */
+/* ---- publish and signal ------------------------------------------------- */
 
 static void split_log_published(VirtQueue *vq, uint16_t first, unsigned n)
 {
@@ -433,20 +456,27 @@ static void split_log_published(VirtQueue *vq, uint16_t first, unsigned n)
     log_used(vq, offsetof(struct vring_used, idx), sizeof(uint16_t));
 }
 
-static void split_publish(VirtQueue *vq, unsigned n)
+static unsigned split_publish(VirtQueue *vq)
 {
     VringSplit *r = &vq->split;
     uint16_t first = r->used_idx;
+    unsigned n;
 
-    for (unsigned i = 0; i < n; i++) {
-        const VirtQueueElem *e = vring_elem(vq, vq->tail + i);
+    for (n = 0; vq->tail + n != vq->head; n++) {
+        const VirtQueueElem *e = vring_elem(vq, vq->tail + n);
         vring_used_elem_t *slot =
-            &r->used->ring[(uint16_t)(first + i) & (vq->size - 1)];
+            &r->used->ring[(uint16_t)(first + n) & (vq->size - 1)];
 
+        if (!e->filled) {
+            break;
+        }
         slot->id = GUINT32_TO_LE(e->id);
         slot->len = GUINT32_TO_LE(e->used_len);
     }
-    r->used_idx += n;
+    if (n == 0) {
+        return 0;
+    }
+    r->used_idx = first + n;
     /* Release: pairs with the driver's read barrier between loading the used
      * index and reading the entries. */
     __atomic_store_n(&r->used->idx, GUINT16_TO_LE(r->used_idx),
@@ -455,6 +485,7 @@ static void split_publish(VirtQueue *vq, unsigned n)
     if (G_UNLIKELY(vq->log)) {
         split_log_published(vq, first, n);
     }
+    return n;
 }
 
 static bool wants_call(VirtQueue *vq)
@@ -493,7 +524,7 @@ static void split_signalled(VirtQueue *vq)
     vq->split.unsettled = 0;
 }
 
-/* ---- notifications --------------------------------------------------- */
+/* ---- notifications ------------------------------------------------------ */
 
 static void split_park(VirtQueue *vq)
 {

@@ -59,11 +59,10 @@ typedef struct VirtQueueElem {
     struct iovec *iov;
     uint16_t out_num;
     uint16_t in_num;
-    uint32_t out_bytes;     /* sum of the readable part, < 2^32 (checked) */
-    uint32_t in_bytes;      /* sum of the writable part */
+    uint32_t out_bytes;     /* of the readable part; with in_bytes < 2^32 */
+    uint32_t in_bytes;      /* of the writable part */
     uint16_t id;            /* head index, what the used ring names */
     uint16_t ndescs;        /* ring slots it occupies (1 if indirect) */
-    uint32_t seq;           /* position in pop order (private) */
     uint32_t used_len;      /* set by virtqueue_fill() (private) */
     bool filled;            /* (private) */
 } VirtQueueElem;
