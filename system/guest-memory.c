@@ -117,7 +117,7 @@ static bool regions_overlap(const GuestRegionInfo *a, const GuestRegionInfo *b)
            ranges_overlap(a->uaddr, a->size, b->uaddr, b->size);
 }
 
-/* ---- building -------------------------------------------------------- */
+/* ---- building ----------------------------------------------------------- */
 
 GuestMapBuilder *guest_map_builder_new(GuestMap *base)
 {
@@ -349,7 +349,7 @@ GuestMap *guest_map_builder_finish(GuestMapBuilder *b)
     return map;
 }
 
-/* ---- references ------------------------------------------------------ */
+/* ---- references --------------------------------------------------------- */
 
 static void map_free(GuestMap *map)
 {
@@ -405,7 +405,7 @@ GuestRegionInfo guest_map_region_info(const GuestMap *map, unsigned i)
     return map->index[GUEST_SPACE_PHYS][i].region->info;
 }
 
-/* ---- translation ----------------------------------------------------- */
+/* ---- translation -------------------------------------------------------- */
 
 static bool entry_has(const GuestMapEntry *e, uint64_t addr)
 {

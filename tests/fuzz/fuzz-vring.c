@@ -48,7 +48,7 @@ typedef struct Fuzz {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* ---- input ----------------------------------------------------------- */
+/* ---- input -------------------------------------------------------------- */
 
 static uint8_t u8(Fuzz *f)
 {
@@ -66,7 +66,7 @@ static uint16_t u16(Fuzz *f)
     return lo | u8(f) << 8;
 }
 
-/* ---- guest memory ---------------------------------------------------- */
+/* ---- guest memory ------------------------------------------------------- */
 
 static uint8_t *ptr(Fuzz *f, uint64_t gpa)
 {
@@ -117,7 +117,7 @@ static struct vring_avail *avail(Fuzz *f)
     return (struct vring_avail *)ptr(f, AVAIL);
 }
 
-/* ---- the driver's steps ---------------------------------------------- */
+/* ---- the driver's steps ------------------------------------------------- */
 
 static void driver_desc(Fuzz *f)
 {
@@ -206,7 +206,7 @@ static void driver_event(Fuzz *f)
     avail(f)->flags = u8(f);
 }
 
-/* ---- the device's steps ---------------------------------------------- */
+/* ---- the device's steps ------------------------------------------------- */
 
 static void check_elem(Fuzz *f, VirtQueueElem *e)
 {
@@ -335,7 +335,7 @@ static void device_break(Fuzz *f)
     virtqueue_break(f->vq, "the device's own reason");
 }
 
-/* ---- setup steps ----------------------------------------------------- */
+/* ---- setup steps -------------------------------------------------------- */
 
 static void drain(Fuzz *f)
 {
@@ -461,7 +461,7 @@ static void step_log(Fuzz *f)
     virtqueue_set_log(f->vq, u8(f) % 2 ? the_log() : NULL);
 }
 
-/* ---- steps ----------------------------------------------------------- */
+/* ---- steps -------------------------------------------------------------- */
 
 typedef struct Step {
     void (*run)(Fuzz *f);
@@ -470,11 +470,13 @@ typedef struct Step {
 
 static const Step steps[] = {
     { driver_desc }, { driver_table }, { driver_indirect }, { driver_raw },
-    { driver_long }, { driver_entry }, { driver_index }, { driver_add }, { driver_event },
+    { driver_long }, { driver_entry }, { driver_index }, { driver_add },
+    { driver_event },
     { device_pop, true }, { device_unpop, true }, { device_fill, true },
     { device_publish, true }, { device_signal, true }, { device_park, true },
     { device_arm, true }, { device_disarm, true }, { device_moved, true },
-    { device_break, true }, { step_restart }, { step_remap }, { step_log },
+    { device_break, true },
+    { step_restart }, { step_remap }, { step_log },
 };
 
 static void copy_memory(Fuzz *f, uint8_t *to)

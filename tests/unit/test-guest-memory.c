@@ -63,7 +63,7 @@ static GuestMap *pc_map(int *fd)
     return guest_map_builder_finish(b);
 }
 
-/* ---- building -------------------------------------------------------- */
+/* ---- building ----------------------------------------------------------- */
 
 static void test_refused(void)
 {
@@ -308,7 +308,7 @@ static void test_empty(void)
     guest_map_unref(map);
 }
 
-/* ---- translation ----------------------------------------------------- */
+/* ---- translation -------------------------------------------------------- */
 
 typedef struct TranslateCase {
     uint64_t addr;
@@ -411,7 +411,7 @@ static void test_bytes(void)
     close(fd);
 }
 
-/* ---- references ------------------------------------------------------ */
+/* ---- references --------------------------------------------------------- */
 
 typedef struct Holder {
     GuestMap *map;

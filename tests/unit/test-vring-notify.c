@@ -31,7 +31,7 @@ static void take_used(VringHarness *h)
     }
 }
 
-/* ---- arm: answers ---------------------------------------------------- */
+/* ---- arm: answers ------------------------------------------------------- */
 
 typedef struct ArmCase {
     uint16_t start;         /* index of the scan */
@@ -182,7 +182,7 @@ static void test_arm_after_partial_scan(void)
     vring_harness_free(h);
 }
 
-/* ---- park ------------------------------------------------------------ */
+/* ---- park --------------------------------------------------------------- */
 
 static void test_park_flags(void)
 {
@@ -257,7 +257,7 @@ static void test_park_event_stays_behind(void)
     vring_harness_free(h);
 }
 
-/* ---- disarm ---------------------------------------------------------- */
+/* ---- disarm ------------------------------------------------------------- */
 
 static void run_disarm(uint64_t features)
 {
@@ -302,7 +302,7 @@ static void test_avail_moved(void)
     vring_harness_free(h);
 }
 
-/* ---- races without a second thread ----------------------------------- */
+/* ---- races without a second thread -------------------------------------- */
 
 /*
  * F18: a frame of 7000 bytes needs five buffers of 1536; three are there.
@@ -465,7 +465,7 @@ static void test_batched_completions(void)
     run_batched_completions(VH_EVENT_IDX);
 }
 
-/* ---- calls ----------------------------------------------------------- */
+/* ---- calls -------------------------------------------------------------- */
 
 static void complete_n(VringHarness *h, unsigned n)
 {

@@ -37,7 +37,7 @@
 #define ROUNDS 20000
 #endif
 
-/* ---- two threads that meet ------------------------------------------- */
+/* ---- two threads that meet ---------------------------------------------- */
 
 typedef struct Meeting {
     unsigned arrived;
@@ -172,7 +172,7 @@ static void run_litmus(const LitmusCase *c, uint64_t features)
     g_assert((lost > 0) == UNTIL_LOST);
 }
 
-/* ---- kicks: arm against expose --------------------------------------- */
+/* ---- kicks: arm against expose ------------------------------------------ */
 
 static void kick_device(Litmus *l, unsigned i)
 {
@@ -210,7 +210,7 @@ static const LitmusCase kick_case = {
     .reset = kick_reset,
 };
 
-/* ---- calls: publish against enable ----------------------------------- */
+/* ---- calls: publish against enable -------------------------------------- */
 
 static void call_device(Litmus *l, unsigned i)
 {
@@ -265,7 +265,7 @@ static void test_call(gconstpointer features)
     run_litmus(&call_case, *(const uint64_t *)features);
 }
 
-/* ---- a stream between two threads that sleep ------------------------- */
+/* ---- a stream between two threads that sleep ---------------------------- */
 
 #ifndef VRING_TEST_NO_BARRIER
 
@@ -381,7 +381,7 @@ static void test_stream(gconstpointer features)
 
 #endif
 
-/* ---- ------------------------------------------------------------------------- */
+/* ---- the tests ---------------------------------------------------------- */
 
 static const uint64_t flags_only;
 static const uint64_t event_idx = VH_EVENT_IDX;

@@ -41,7 +41,7 @@ static void assert_no_used(VringHarness *h)
     g_assert_false(vring_driver_get_used(&h->drv, &id, &len));
 }
 
-/* ---- batches --------------------------------------------------------- */
+/* ---- batches ------------------------------------------------------------ */
 
 static void test_batch_limits(void)
 {
@@ -150,7 +150,7 @@ static void test_order(void)
     vring_harness_free(h);
 }
 
-/* ---- indexes --------------------------------------------------------- */
+/* ---- indexes ------------------------------------------------------------ */
 
 /* F17: 70000 answers on a ring of 64: the indexes wrap. */
 static void test_70000(void)
@@ -276,7 +276,7 @@ static void test_remap(void)
     vring_harness_free(h);
 }
 
-/* ---- gather lists ---------------------------------------------------- */
+/* ---- gather lists ------------------------------------------------------- */
 
 /* offer_indirect: @n buffers of one byte, by a table of slot @slot's own. */
 static void offer_indirect(VringHarness *h, unsigned slot, unsigned n,
@@ -510,7 +510,7 @@ static void test_pool_full(void)
     vring_harness_free(h);
 }
 
-/* ---- F15: a driver that writes while it is read ---------------------- */
+/* ---- F15: a driver that writes while it is read ------------------------- */
 
 typedef struct Flip {
     uint32_t *word;
@@ -620,7 +620,7 @@ static void test_flip_table_length(void)
     vring_harness_free(h);
 }
 
-/* ---- allocations ----------------------------------------------------- */
+/* ---- allocations -------------------------------------------------------- */
 
 static void run_packets(VringHarness *h, unsigned packets, unsigned batch)
 {

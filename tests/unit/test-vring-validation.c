@@ -19,7 +19,7 @@
 
 #define TABLE (VH_BUFFERS + 0x10000)
 
-/* ---- malformed rings ------------------------------------------------- */
+/* ---- malformed rings ---------------------------------------------------- */
 
 typedef struct BadCase {
     const char *name;
@@ -387,7 +387,7 @@ static void test_bad_logged(gconstpointer data)
     close(fd);
 }
 
-/* ---- chains before a malformed one ----------------------------------- */
+/* ---- chains before a malformed one -------------------------------------- */
 
 static void test_good_before_bad(void)
 {
@@ -449,7 +449,7 @@ static void test_break_stopped(void)
     vring_harness_free(h);
 }
 
-/* ---- indexes --------------------------------------------------------- */
+/* ---- indexes ------------------------------------------------------------ */
 
 /* F06: the same head again and again, none completed. */
 static void test_too_many_in_flight(void)

@@ -151,7 +151,7 @@ uint16_t vring_driver_used_flags(const VringDriver *d)
     return load16(&d->used->flags);
 }
 
-/* ---- the harness ----------------------------------------------------- */
+/* ---- the harness -------------------------------------------------------- */
 
 static const struct { uint64_t gpa, size; } regions[2] = {
     { VH_BASE, VH_SPLIT - VH_BASE },

@@ -35,7 +35,7 @@
 #define VH_INDIRECT     VH_FEATURE(VIRTIO_RING_F_INDIRECT_DESC)
 #define VH_EVENT_IDX    VH_FEATURE(VIRTIO_RING_F_EVENT_IDX)
 
-/* ---- the driver ------------------------------------------------------ */
+/* ---- the driver --------------------------------------------------------- */
 
 typedef struct VringDriver {
     struct vring_desc *desc;
@@ -98,7 +98,7 @@ void vring_driver_set_used_event(VringDriver *d, uint16_t event);
 uint16_t vring_driver_avail_event(const VringDriver *d);
 uint16_t vring_driver_used_flags(const VringDriver *d);
 
-/* ---- the harness ----------------------------------------------------- */
+/* ---- the harness -------------------------------------------------------- */
 
 typedef struct VringHarness {
     VirtQueue *vq;
