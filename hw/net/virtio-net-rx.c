@@ -501,7 +501,7 @@ void virtio_net_rx_quiesce(VirtIONetRx *rx)
     win_unpop(rx);
     publish(rx, 0);
     virtio_net_coalesce_flush(&rx->q.coalesce);
-    virtqueue_disarm(rx->q.vq);
+    virtio_net_queue_disarm(&rx->q);
 }
 
 void virtio_net_rx_init(VirtIONetRx *rx)

@@ -28,5 +28,5 @@ TxDecision tx_policy_flushed(const TxPolicy *p, int64_t now_ns,
     if (reason == TX_STOP_BUDGET) {
         return (TxDecision) { TX_FLUSH };
     }
-    return (TxDecision) { TX_ARM, .window_pkts = 1 };
+    return (TxDecision) { TX_ARM };
 }

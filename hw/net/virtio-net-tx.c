@@ -270,21 +270,13 @@ static void apply_work(VirtIONetTx *tx)
 }
 
 /* Ask for a kick; what came while we were not looking counts as one. */
-static void arm(VirtIONetTx *tx, const TxDecision *d)
+static void arm(VirtIONetTx *tx)
 {
-    bool window = d->window_pkts > 1;
-
-    switch (virtqueue_arm(tx->q.vq, d->window_pkts)) {
-    case VQ_ARM_CROSSED:
+    if (virtqueue_arm(tx->q.vq, 1) == VQ_ARM_CROSSED) {
         QUEUE_STAT_ADD(&tx->q, crossed, 1);
         apply_work(tx);
-        return;
-    case VQ_ARM_PARTIAL:
-    case VQ_ARM_EMPTY:
-        tx->state = window ? TX_STATE_HOLDING : TX_STATE_IDLE;
-        if (window) {
-            aio_timer_mod_ns(&tx->deadline, d->deadline_ns);
-        }
+    } else {
+        tx->state = TX_STATE_IDLE;
     }
 }
 
@@ -302,7 +294,7 @@ static void apply_flushed(VirtIONetTx *tx, unsigned packets, TxStop reason)
         hold(tx, d.deadline_ns);
         return;
     case TX_ARM:
-        arm(tx, &d);
+        arm(tx);
     }
 }
 
@@ -377,7 +369,7 @@ void virtio_net_tx_quiesce(VirtIONetTx *tx)
     aio_timer_del(&tx->deadline);
     net_cancel_tx(tx->q.nq);
     virtio_net_coalesce_flush(&tx->q.coalesce);
-    virtqueue_disarm(tx->q.vq);
+    virtio_net_queue_disarm(&tx->q);
 }
 
 /* ---- wake-up sources ------------------------------------------------- */
@@ -419,12 +411,11 @@ static bool tx_poll(void *opaque)
 static bool tx_poll_end(void *opaque)
 {
     VirtIONetTx *tx = opaque;
-    TxDecision d = { TX_ARM, .window_pkts = 1 };
 
     if (tx->state != TX_STATE_POLLING) {
         return false;
     }
-    arm(tx, &d);
+    arm(tx);
     return tx->state != TX_STATE_IDLE;
 }
 

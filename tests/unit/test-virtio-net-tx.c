@@ -280,6 +280,7 @@ static void test_pending(void)
 static void test_stop_while_full(void)
 {
     NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
+    eventfd_t kicks;
     uint16_t base;
 
     h->net->room = 2;
@@ -288,8 +289,11 @@ static void test_stop_while_full(void)
     }
     nic_harness_kick(h, 1);
     nic_harness_run(h);
+    g_assert_cmpint(eventfd_read(h->kick[1], &kicks), ==, 0);
     base = virtio_net_queue_stop(h->nic, 1);
     g_assert_cmpuint(base, ==, 2);
+    /* eight wait, the driver owes no kick: the next owner has one */
+    g_assert_cmpint(eventfd_read(h->kick[1], &kicks), ==, 0);
     g_assert_cmpuint(virtio_net_queue_stop(h->nic, 1), ==, 2);
     g_assert_cmpuint(nic_harness_tx_used(h), ==, 2);
     fake_net_ready(h->net, UINT_MAX);

@@ -24,13 +24,12 @@ typedef enum TxStop {
 typedef enum TxAction {
     TX_FLUSH,               /* run a pass soon, kicks stay off */
     TX_HOLD,                /* kicks stay off until the deadline's pass */
-    TX_ARM,                 /* ask for a kick at the window's last packet */
+    TX_ARM,                 /* ask for a kick at the next packet */
 } TxAction;
 
 typedef struct TxDecision {
     TxAction action;
-    unsigned window_pkts;   /* TX_ARM */
-    int64_t deadline_ns;    /* TX_HOLD, and TX_ARM with a window above 1 */
+    int64_t deadline_ns;    /* TX_HOLD */
 } TxDecision;
 
 typedef struct TxPolicy {
