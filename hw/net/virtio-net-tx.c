@@ -22,6 +22,16 @@
 
 /* ---- one batch ---------------------------------------------------------- */
 
+static void copy_front(void *dst, const struct iovec *iov, unsigned cnt,
+                       size_t bytes)
+{
+    if (iov[0].iov_len >= bytes) {
+        memcpy(dst, iov[0].iov_base, bytes);
+    } else {
+        iov_to_buf(iov, cnt, 0, dst, bytes);
+    }
+}
+
 /*
  * Put our copy of the header in front of the frame, in the slot the driver's
  * header took or in the spare one before it.
@@ -36,15 +46,15 @@ static void prepend_hdr(struct iovec **iov, unsigned *cnt, void *hdr,
 }
 
 /* More pieces than a writev takes: join them. False: the bounce is taken. */
-static bool linearise(VirtIONetTx *tx, struct iovec **iov, unsigned *cnt,
-                      size_t bytes)
+static bool linearise(VirtIONetTx *tx, VirtQueueElem *elem,
+                      struct iovec *iov, unsigned *cnt, size_t bytes)
 {
-    if (tx->bounce_used) {
+    if (tx->bounced) {
         return false;
     }
-    tx->bounce_used = true;
-    iov_to_buf(*iov, *cnt, 0, tx->bounce, bytes);
-    **iov = (struct iovec) { tx->bounce, bytes };
+    tx->bounced = elem;
+    iov_to_buf(iov, *cnt, 0, tx->bounce, bytes);
+    *iov = (struct iovec) { tx->bounce, bytes };
     *cnt = 1;
     return true;
 }
@@ -55,40 +65,40 @@ typedef enum TxPrepared {
     TX_NEXT_BATCH,          /* the bounce buffer is taken: not in this one */
 } TxPrepared;
 
-/* Check chain @i and describe it as packet @pkt. */
-static TxPrepared prepare(VirtIONetTx *tx, unsigned i, NetPacket *pkt)
+/* Check a chain and describe it as a packet. */
+static TxPrepared prepare(VirtIONetTx *tx, VirtQueueElem *elem, NetPacket *pkt)
 {
-    VirtQueueElem *elem = tx->elems[i];
-    VirtIONetHdr *hdr = &tx->hdrs[i];
     VirtIONet *n = tx->q.n;
+    unsigned hdr_len = n->hdr_len;
+    unsigned skip = net_backend_caps(n->nb)->vnet_hdr ? 0 : hdr_len;
+    TxSlot *slot = &tx->slots[virtqueue_elem_slot(tx->q.vq, elem)];
     struct iovec *iov = elem->iov;
     unsigned cnt = elem->out_num;
-    uint32_t frame_bytes = elem->out_bytes - n->hdr_len;
-    bool vnet = net_backend_caps(n->nb)->vnet_hdr;
+    uint32_t frame_bytes = elem->out_bytes - hdr_len;
 
-    if (elem->out_bytes <= n->hdr_len || frame_bytes > NET_MAX_FRAME_BYTES) {
+    if (elem->out_bytes <= hdr_len || frame_bytes > NET_MAX_FRAME_BYTES) {
         return TX_REFUSED;
     }
-    if (iov[0].iov_len >= n->hdr_len) {
-        memcpy(hdr, iov[0].iov_base, n->hdr_len);
-    } else {
-        iov_to_buf(iov, cnt, 0, hdr, n->hdr_len);
-    }
-    iov_discard_front(&iov, &cnt, n->hdr_len);
-    if (!virtio_net_hdr_check_tx(hdr, frame_bytes, n->features)) {
+    copy_front(slot->bytes, iov, cnt, hdr_len);
+    if (!virtio_net_hdr_check_tx(&slot->hdr, frame_bytes, n->features)) {
         return TX_REFUSED;
     }
-    if (cnt + vnet > VIRTIO_NET_IOV_MAX &&
-        !linearise(tx, &iov, &cnt, frame_bytes)) {
+    iov_discard_front(&iov, &cnt, hdr_len);
+    if (frame_bytes <= VIRTIO_NET_TX_COPY_BYTES) {
+        copy_front(slot->bytes + hdr_len, iov, cnt, frame_bytes);
+        *iov = (struct iovec) { slot->bytes + skip,
+                                hdr_len + frame_bytes - skip };
+        cnt = 1;
+    } else if (cnt >= VIRTIO_NET_IOV_MAX &&
+               !linearise(tx, elem, iov, &cnt, frame_bytes)) {
         return TX_NEXT_BATCH;
-    }
-    if (vnet) {
-        prepend_hdr(&iov, &cnt, hdr, n->hdr_len);
+    } else if (!skip) {
+        prepend_hdr(&iov, &cnt, slot->bytes, hdr_len);
     }
     *pkt = (NetPacket) {
         .iov = iov,
         .iovcnt = cnt,
-        .bytes = frame_bytes + (vnet ? n->hdr_len : 0),
+        .bytes = frame_bytes + hdr_len - skip,
         .cookie = elem,
     };
     return TX_PREPARED;
@@ -104,9 +114,8 @@ static unsigned prepare_batch(VirtIONetTx *tx, unsigned n, bool *is_packet,
     unsigned i;
 
     *packets = 0;
-    tx->bounce_used = false;
     for (i = 0; i < n; i++) {
-        TxPrepared r = prepare(tx, i, &tx->pkts[*packets]);
+        TxPrepared r = prepare(tx, tx->elems[i], &tx->pkts[*packets]);
 
         if (r == TX_NEXT_BATCH) {
             break;
@@ -117,9 +126,17 @@ static unsigned prepare_batch(VirtIONetTx *tx, unsigned n, bool *is_packet,
     return i;
 }
 
+static void release_bounce(VirtIONetTx *tx, const VirtQueueElem *elem)
+{
+    if (tx->bounced == elem) {
+        tx->bounced = NULL;
+    }
+}
+
 static void complete_sent(VirtIONetTx *tx, VirtQueueElem *elem,
                           NetTxAnswer answer)
 {
+    release_bounce(tx, elem);
     if (answer == NET_TX_DROPPED) {
         QUEUE_STAT_ADD(&tx->q, dropped_host, 1);
     } else {
@@ -161,8 +178,18 @@ static unsigned drop_batch(VirtIONetTx *tx, unsigned n)
     return n;
 }
 
-/* Send @n popped chains. Returns how many are done with; the rest has gone
- * back. @full: the backend would take no more. */
+static void give_back(VirtIONetTx *tx, unsigned from, unsigned to)
+{
+    for (unsigned i = from; i < to; i++) {
+        release_bounce(tx, tx->elems[i]);
+    }
+    virtqueue_unpop(tx->q.vq, to - from);
+}
+
+/*
+ * Send @n popped chains.  Returns how many are done with; the rest has gone
+ * back.  @full: the backend would take no more, or holds the bounce.
+ */
 static unsigned send_batch(VirtIONetTx *tx, unsigned n, bool *full)
 {
     bool is_packet[VIRTIO_NET_BATCH];
@@ -170,9 +197,9 @@ static unsigned send_batch(VirtIONetTx *tx, unsigned n, bool *full)
 
     go = prepare_batch(tx, n, is_packet, &packets);
     taken = packets ? net_send_batch(tx->q.nq, tx->pkts, packets) : 0;
-    *full = taken < packets;
+    *full = taken < packets || !go;
     done = complete_batch(tx, go, is_packet, taken);
-    virtqueue_unpop(tx->q.vq, n - done);
+    give_back(tx, done, n);
     return done;
 }
 
@@ -433,6 +460,7 @@ void virtio_net_tx_init(VirtIONetTx *tx)
 
     tx->state = TX_STATE_STOPPED;
     tx->policy = (TxPolicy) { conf->tx, conf->tx_timer_ns };
+    tx->slots = g_new0(TxSlot, VIRTQUEUE_MAX_SIZE);
     tx->bh = aio_bh_new(tx->q.ctx, virtio_net_tx_flush_bh, tx);
     aio_timer_init(&tx->deadline, tx->q.ctx, tx_deadline, tx);
 }
@@ -440,4 +468,5 @@ void virtio_net_tx_init(VirtIONetTx *tx)
 void virtio_net_tx_cleanup(VirtIONetTx *tx)
 {
     aio_bh_delete(tx->bh);
+    g_free(tx->slots);
 }

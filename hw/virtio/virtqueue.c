@@ -375,6 +375,11 @@ bool virtqueue_avail_moved(const VirtQueue *vq)
     return vq->live && vq->ops->avail_moved(vq);
 }
 
+unsigned virtqueue_elem_slot(const VirtQueue *vq, const VirtQueueElem *elem)
+{
+    return elem - vq->elems;
+}
+
 unsigned virtqueue_in_flight(const VirtQueue *vq)
 {
     return vq->head - vq->tail;

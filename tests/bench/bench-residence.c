@@ -2,7 +2,7 @@
 /*
  * How long a packet stays in the device, unpolled:
  *
- *   transmit: from the write of the kick eventfd to the writev on the tap;
+ *   transmit: from the write of the kick eventfd to the write on the tap;
  *   receive:  from the send that makes the tap readable to the write of the
  *             call eventfd.
  *
@@ -76,6 +76,8 @@ ssize_t __wrap_write(int fd, const void *buf, size_t len)
 {
     if (fd == call_fds[0]) {
         stamp(&call_ns);
+    } else if (len == HDR + FRAME) {
+        stamp(&writev_ns);
     }
     return __real_write(fd, buf, len);
 }
@@ -373,7 +375,7 @@ int main(int argc, char **argv)
                          VRING_DESC_F_WRITE);
     }
     eventfd_write(r.kick[0], 1);
-    measure(&r, "kick to writev", sample_tx, samples);
+    measure(&r, "kick to write", sample_tx, samples);
     measure(&r, "tap readable to call", sample_rx, samples);
     virtio_net_free(r.nic);
     net_backend_free(r.nb);

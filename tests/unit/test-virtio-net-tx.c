@@ -484,6 +484,52 @@ static void test_most_pieces(void)
     nic_harness_free(h);
 }
 
+/* A packet of 1024 pieces in a table at @table; its bytes are @fill. */
+static void send_pieces(NicHarness *h, uint64_t table, uint8_t fill)
+{
+    struct vring_desc *desc = nic_harness_ptr(h, table);
+    uint64_t buf = table + 0x8000;
+
+    memset(nic_harness_ptr(h, buf), fill, 0x1000);
+    memset(nic_harness_ptr(h, buf), 0, NH_HDR);
+    for (unsigned i = 0; i < 1024; i++) {
+        desc[i] = (struct vring_desc) {
+            .addr = GUINT64_TO_LE(buf + (i ? NH_HDR + i : 0)),
+            .len = GUINT32_TO_LE(i ? 1 : NH_HDR + 1),
+            .flags = GUINT16_TO_LE(i < 1023 ? VRING_DESC_F_NEXT : 0),
+            .next = GUINT16_TO_LE(i + 1),
+        };
+    }
+    vring_driver_add(&h->tx, table, 1024 * sizeof(*desc),
+                     VRING_DESC_F_INDIRECT);
+}
+
+/* The backend holds the one packet that had to be joined: the next one of
+ * that kind waits for it, unharmed, and nothing spins. */
+static void test_pieces_pending(void)
+{
+    NicHarness *h = nic_harness_new(&(NicOptions) { .size = 1024,
+                                                    .vnet = true });
+
+    h->net->pending = true;
+    for (unsigned i = 0; i < 3; i++) {
+        send_pieces(h, NH_TX_BUF + i * 0x10000, 1 + i);
+    }
+    nic_harness_kick(h, 1);
+    for (unsigned i = 0; i < 3; i++) {
+        nic_harness_run(h);
+        g_assert_cmpuint(h->net->sent, ==, i + 1);
+        g_assert_cmpuint(fake_net_sent(h->net, i)->data[NH_HDR], ==, 1 + i);
+        g_assert_cmpuint(fake_net_sent(h->net, i)->data[NH_HDR + 1023], ==,
+                         1 + i);
+        g_assert_false(aio_poll(h->ctx, false));
+        fake_net_complete(h->net, NET_TX_DONE);
+    }
+    nic_harness_run(h);
+    g_assert_cmpuint(nic_harness_tx_used(h), ==, 3);
+    nic_harness_free(h);
+}
+
 /* ---- a broken ring (F96) --------------------------------------------- */
 
 static void test_broken(void)
@@ -708,6 +754,7 @@ int main(int argc, char **argv)
     g_test_add_func("/net/tx/header/split", test_split_header);
     g_test_add_func("/net/tx/too-long", test_too_long);
     g_test_add_func("/net/tx/most-pieces", test_most_pieces);
+    g_test_add_func("/net/tx/pieces-pending", test_pieces_pending);
     g_test_add_func("/net/tx/broken", test_broken);
     g_test_add_func("/net/tx/call/frames", test_call_after_frames);
     g_test_add_func("/net/tx/call/time", test_call_after_time);

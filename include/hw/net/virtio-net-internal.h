@@ -98,6 +98,21 @@ typedef enum TxWake {
     TX_WAKE_RESUME,         /* the backend has room, or has completed */
 } TxWake;
 
+/*
+ * What goes with a chain in flight: our copy of its header and, behind it, of
+ * a short frame.  One buffer is cheaper than several for the kernel (write
+ * against writev: 85 ns of 1045 at 64 bytes), and up to here cheaper than the
+ * copy costs.
+ */
+#define VIRTIO_NET_TX_COPY_BYTES 256
+
+typedef struct TxSlot {
+    union {
+        VirtIONetHdr hdr;
+        uint8_t bytes[sizeof(VirtIONetHdr) + VIRTIO_NET_TX_COPY_BYTES];
+    };
+} TxSlot;
+
 typedef struct VirtIONetTx {
     VirtIONetQueue q;
 
@@ -110,9 +125,11 @@ typedef struct VirtIONetTx {
 
     /* one batch, valid inside a pass */
     VirtQueueElem *elems[VIRTIO_NET_BATCH];
-    VirtIONetHdr hdrs[VIRTIO_NET_BATCH];
     NetPacket pkts[VIRTIO_NET_BATCH];
-    bool bounce_used;
+
+    /* valid while the chain is in flight */
+    TxSlot *slots;
+    VirtQueueElem *bounced;     /* whose packet is in the bounce, or NULL */
     uint8_t bounce[VIRTIO_NET_MAX_PACKET];  /* a packet in too many pieces */
 } VirtIONetTx;
 

@@ -244,6 +244,12 @@ bool virtqueue_disarm(VirtQueue *vq);
  */
 bool virtqueue_avail_moved(const VirtQueue *vq);
 
+/*
+ * virtqueue_elem_slot: a number below VIRTQUEUE_MAX_SIZE that no other chain
+ * in flight has; for what a device keeps beside a chain.
+ */
+unsigned virtqueue_elem_slot(const VirtQueue *vq, const VirtQueueElem *elem);
+
 /* virtqueue_in_flight: chains popped and not yet published. */
 unsigned virtqueue_in_flight(const VirtQueue *vq);
 
