@@ -166,6 +166,17 @@ static void interface_up(const char *name)
     close(s);
 }
 
+/* No multicasts of the host's own in between, which would take the calls. */
+static void no_ipv6(void)
+{
+    FILE *f = fopen("/proc/sys/net/ipv6/conf/default/disable_ipv6", "w");
+
+    if (f) {
+        fputs("1", f);
+        fclose(f);
+    }
+}
+
 static int packet_socket(const char *ifname)
 {
     struct sockaddr_ll addr = { .sll_family = AF_PACKET,
@@ -361,6 +372,7 @@ int main(int argc, char **argv)
     if (unshare(CLONE_NEWNET) < 0) {
         die("a network namespace of our own (root only)");
     }
+    no_ipv6();
     make_nic(&r, argc > 2 ? argv[2] : "bh");
     interface_up("bench0");
     r.host = packet_socket("bench0");
