@@ -46,7 +46,7 @@ typedef struct TapQueue {
     AioTimer tx_retry;
 
     /* Rx context. */
-    AioHandler *rx_handler;     /* NULL while disabled */
+    AioHandler *rx_handler;     /* NULL: cannot be watched */
     AioBH *dead_bh;
     bool rx_wanted;
     uint8_t spill;              /* receives the first byte too many */

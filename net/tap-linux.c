@@ -4,8 +4,8 @@
  *
  * Facts used here: header length, byte order, offloads and send buffer belong
  * to the whole interface on tun devices and to the queue on macvtap, so all
- * are set on every descriptor; on a detached queue every ioctl but TUNSETQUEUE
- * fails.  USO4 and USO6 are taken together or not at all (Linux 6.2).
+ * are set on every descriptor, attached or not.  USO4 and USO6 are taken
+ * together or not at all (Linux 6.2).
  */
 #include "tap-linux.h"
 

@@ -143,6 +143,13 @@ static const char *tap_take_script(KeyVal *kv, const char *key,
     return *script && !g_str_equal(script, "no") ? script : NULL;
 }
 
+/* Nobody asked for it: one that is not there is not missed. */
+static const char *tap_default_downscript(void)
+{
+    return g_file_test(TAP_DEFAULT_DOWNSCRIPT, G_FILE_TEST_IS_EXECUTABLE)
+           ? TAP_DEFAULT_DOWNSCRIPT : NULL;
+}
+
 static bool tap_parse_interface(TapOptions *o, KeyVal *kv, GError **errp)
 {
     const char *ifname = keyval_take(kv, "ifname");
@@ -154,7 +161,8 @@ static bool tap_parse_interface(TapOptions *o, KeyVal *kv, GError **errp)
         return false;
     }
     o->script = tap_take_script(kv, "script", TAP_DEFAULT_SCRIPT);
-    o->downscript = tap_take_script(kv, "downscript", TAP_DEFAULT_DOWNSCRIPT);
+    o->downscript = tap_take_script(kv, "downscript",
+                                    tap_default_downscript());
     o->vnet_hdr_required = keyval_peek(kv, "vnet_hdr");
     if (!keyval_take_bool(kv, "vnet_hdr", &o->vnet_hdr, errp) ||
         !keyval_take_uint(kv, "queues", 1, TAP_MAX_QUEUES, &queues, errp)) {

@@ -10,8 +10,7 @@
  * A descriptor whose interface was deleted is dead for good.  Either half may
  * find out first; the NIC hears it once, in the rx context.  From then on
  * packets out are DROPPED and recv says DEAD.  Every other error is that of
- * one packet.  A disabled queue is detached from the interface, which looks
- * the same as a deleted one, so nothing is asked of it.
+ * one packet.
  *
  * In steady state nothing here calls epoll_ctl(): interest in reading is
  * dropped only when an event comes that nobody wants.
@@ -117,7 +116,7 @@ unsigned tap_queue_send_batch(NetQueue *nq, NetPacket *pkts, unsigned n)
     for (unsigned i = 0; i < n; i++) {
         NetPacket *pkt = &pkts[i];
 
-        if (!q->enabled || tap_queue_is_dead(q)) {
+        if (tap_queue_is_dead(q)) {
             pkt->answer = NET_TX_DROPPED;
         } else if (tap_writev(q->fd, pkt->iov, pkt->iovcnt) >= 0) {
             pkt->answer = NET_TX_DONE;
@@ -205,9 +204,6 @@ NetRecvStatus tap_queue_recv(NetQueue *nq, const struct iovec *iov,
     if (tap_queue_is_dead(q)) {
         return NET_RECV_DEAD;
     }
-    if (!q->enabled) {
-        return NET_RECV_EMPTY;
-    }
     n = room >= hdr_len + NET_MAX_FRAME_BYTES
         ? tap_readv(q->fd, iov, iovcnt) : tap_readv_spill(q, iov, iovcnt);
     if (n < 0 && errno == EAGAIN) {
@@ -239,40 +235,21 @@ static AioHandler *tap_queue_watch(TapQueue *q, AioContext *ctx,
 }
 
 /* Rx context. */
-static void tap_queue_rx_open_bh(void *opaque)
-{
-    TapQueue *q = opaque;
-
-    q->rx_handler = tap_queue_watch(q, q->nq.rx_ctx, &tap_rx_ops);
-    if (q->rx_wanted) {
-        tap_queue_rx_want(&q->nq, true);
-    }
-}
-
-static void tap_queue_rx_close_bh(void *opaque)
-{
-    TapQueue *q = opaque;
-
-    aio_handler_delete(q->rx_handler);
-    q->rx_handler = NULL;
-}
-
 static void tap_queue_attach_rx_bh(void *opaque)
 {
     TapQueue *q = opaque;
 
     q->rx_wanted = false;
     q->dead_bh = aio_bh_new(q->nq.rx_ctx, tap_queue_dead_bh, q);
-    if (q->enabled) {
-        tap_queue_rx_open_bh(q);
-    }
+    q->rx_handler = tap_queue_watch(q, q->nq.rx_ctx, &tap_rx_ops);
 }
 
 static void tap_queue_detach_rx_bh(void *opaque)
 {
     TapQueue *q = opaque;
 
-    tap_queue_rx_close_bh(q);
+    aio_handler_delete(q->rx_handler);
+    q->rx_handler = NULL;
     aio_bh_delete(q->dead_bh);
     q->dead_bh = NULL;
 }
@@ -313,10 +290,7 @@ void tap_queue_detach(NetQueue *nq)
     aio_wait_bh_oneshot(nq->rx_ctx, tap_queue_detach_rx_bh, q);
 }
 
-/*
- * The watch goes before the queue is detached, and comes back after it is
- * attached: a detached queue reports an error event, as a deleted one does.
- */
+/* In the kernel a detached queue is quiet, but alive: the watches may stay. */
 void tap_queue_set_enabled(NetQueue *nq, bool enabled)
 {
     TapQueue *q = tap_queue_from_nq(nq);
@@ -324,16 +298,10 @@ void tap_queue_set_enabled(NetQueue *nq, bool enabled)
     if (enabled == q->enabled) {
         return;
     }
-    if (!enabled && nq->nic) {
-        aio_wait_bh_oneshot(nq->rx_ctx, tap_queue_rx_close_bh, q);
-    }
     if (nq->nb->caps.queues > 1 && !tap_fd_set_queue(q->fd, enabled)) {
         report_warning("netdev %s: cannot %s queue %u: %s", nq->nb->id,
                        enabled ? "enable" : "disable", nq->index,
                        g_strerror(errno));
     }
     q->enabled = enabled;
-    if (enabled && nq->nic) {
-        aio_wait_bh_oneshot(nq->rx_ctx, tap_queue_rx_open_bh, q);
-    }
 }

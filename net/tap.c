@@ -234,19 +234,13 @@ static char *tap_info(const NetBackend *nb)
 
 /* ---- settings -------------------------------------------------------- */
 
-/*
- * Both go to every queue.  A detached queue of a tun device refuses; it gets
- * them with the others', as they belong to the device there.
- */
 static bool tap_set_vnet_hdr_len(NetBackend *nb, unsigned len)
 {
     TapBackend *tb = tap_from_nb(nb);
     bool ok = true;
 
     for (unsigned i = 0; i < nb->caps.queues; i++) {
-        TapQueue *q = &tb->queues[i];
-
-        ok &= tap_fd_set_vnet_hdr_len(q->fd, len) || !q->enabled;
+        ok &= tap_fd_set_vnet_hdr_len(tb->queues[i].fd, len);
     }
     return ok;
 }
@@ -256,9 +250,7 @@ static void tap_set_offload(NetBackend *nb, unsigned offload)
     TapBackend *tb = tap_from_nb(nb);
 
     for (unsigned i = 0; nb->caps.vnet_hdr && i < nb->caps.queues; i++) {
-        TapQueue *q = &tb->queues[i];
-
-        if (!tap_fd_set_offload(q->fd, offload) && q->enabled &&
+        if (!tap_fd_set_offload(tb->queues[i].fd, offload) &&
             errno != EBADFD) {
             report_warning("netdev %s: offloads 0x%x refused by %s: %s",
                            nb->id, offload, tb->ifname, g_strerror(errno));

@@ -67,7 +67,8 @@ typedef struct UserPoll {
     Slirp *slirp;
     int epfd;           /* libslirp's descriptors, one set inside the loop's */
     AioHandler *handler;
-    AioTimer timer;
+    AioTimer timer;     /* libslirp's timeout */
+    int64_t deadline_ns;        /* of the timer, if armed */
     AioBH *settle_bh;
     UserFd *fds;        /* by descriptor number */
     unsigned nfds;

@@ -145,7 +145,8 @@ static void user_poll_set_timeout(UserPoll *p, uint32_t timeout_ms)
         return;
     }
     deadline_ns = aio_now_ns(p->ctx) + timeout_ms * NS_PER_MS;
-    if (!aio_timer_armed(&p->timer) || deadline_ns < p->timer.deadline_ns) {
+    if (!aio_timer_armed(&p->timer) || deadline_ns < p->deadline_ns) {
+        p->deadline_ns = deadline_ns;
         aio_timer_mod_ns(&p->timer, deadline_ns);
     }
 }
