@@ -44,11 +44,21 @@ class Tally:
     def skip(self, name, why=''):
         self.skips.append((name, why))
 
+    def _grouped_skips(self):
+        """{(program, reason): [case, ...]}: one reason is said once."""
+        groups = {}
+        for name, why in self.skips:
+            program, _, case = name.partition(': ')
+            groups.setdefault((program, why), []).append(case)
+        return groups
+
     def summary(self):
         """All skips and failures, then the plain line that is read by
         machines; it has to be the last one."""
-        for name, why in self.skips:
-            print(f'skipped: {name}: {why or "no reason given"}')
+        for (name, why), cases in self._grouped_skips().items():
+            what = cases[0] if len(cases) == 1 else f'{len(cases)} cases'
+            print(f'skipped: {name}: {what + ": " if what else ""}'
+                  f'{why or "no reason given"}')
         for name, why in self.failures:
             print(f'FAILED: {name}' + (f': {why}' if why else ''))
         line = f'{self.passed} passed, {len(self.failures)} failed'
