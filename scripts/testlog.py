@@ -22,7 +22,7 @@ import subprocess
 import sys
 
 CASE = re.compile(r'(not )?ok\b\s*(\d+)?\s*(?:- )?([^#]*)'
-                  r'(?:#\s*(skip|todo)\S*\s*(.*))?$', re.IGNORECASE)
+                  r'(?:#\s*(?:(skip|todo)\S*)?\s*(.*))?$', re.IGNORECASE)
 PLAN_SKIP = re.compile(r'1\.\.0\s*#\s*skip\S*\s*(.*)', re.IGNORECASE)
 OUTPUT_LINES = 60
 
