@@ -189,9 +189,10 @@ bool tap_options_parse(TapOptions *o, KeyVal *kv, GError **errp)
         return false;
     }
     o->sndbuf_required = keyval_peek(kv, "sndbuf");
-    if (!keyval_take_size(kv, "sndbuf", 0, INT_MAX, &sndbuf, errp)) {
+    if (!keyval_take_size(kv, "sndbuf", 0, UINT64_MAX, &sndbuf, errp)) {
         return false;
     }
-    o->sndbuf_bytes = sndbuf ? sndbuf : INT_MAX;
+    /* The ioctl takes an int; more than that is as good as no limit. */
+    o->sndbuf_bytes = sndbuf ? MIN(sndbuf, INT_MAX) : INT_MAX;
     return keyval_check_empty(kv, errp);
 }

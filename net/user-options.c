@@ -83,9 +83,12 @@ static struct in_addr user_default_addr(const SlirpConfig *cfg,
     };
 }
 
-/* Take the address of @key, or its default; it must lie in the network. */
+/*
+ * Take the address of @key, or its default; it must lie in the network, or
+ * may lie outside if that is @anywhere.
+ */
 static bool user_take_addr(const SlirpConfig *cfg, KeyVal *kv,
-                           const char *key, uint32_t offset,
+                           const char *key, uint32_t offset, bool anywhere,
                            struct in_addr *addr, GError **errp)
 {
     const char *text = keyval_take(kv, key);
@@ -98,7 +101,8 @@ static bool user_take_addr(const SlirpConfig *cfg, KeyVal *kv,
         net_set_error(errp, kv, "%s=%s is not an IPv4 address", key, text);
         return false;
     }
-    if ((addr->s_addr & cfg->vnetmask.s_addr) != cfg->vnetwork.s_addr) {
+    if (!anywhere &&
+        (addr->s_addr & cfg->vnetmask.s_addr) != cfg->vnetwork.s_addr) {
         net_set_error(errp, kv, "%s=%s lies outside of the guest's "
                       "network; change it or net=", key, text);
         return false;
@@ -118,11 +122,12 @@ static bool user_parse_ipv4(SlirpConfig *cfg, KeyVal *kv, GError **errp)
                       "mask of 4 to 30 bits", text);
         return false;
     }
-    if (!user_take_addr(cfg, kv, "host", USER_HOST_OFFSET, &cfg->vhost,
-                        errp) ||
-        !user_take_addr(cfg, kv, "dns", USER_DNS_OFFSET,
+    /* A name server outside is a real one, which DHCP tells the guest. */
+    if (!user_take_addr(cfg, kv, "host", USER_HOST_OFFSET, false,
+                        &cfg->vhost, errp) ||
+        !user_take_addr(cfg, kv, "dns", USER_DNS_OFFSET, !cfg->restricted,
                         &cfg->vnameserver, errp) ||
-        !user_take_addr(cfg, kv, "dhcpstart", USER_DHCP_OFFSET,
+        !user_take_addr(cfg, kv, "dhcpstart", USER_DHCP_OFFSET, false,
                         &cfg->vdhcp_start, errp)) {
         return false;
     }
@@ -148,7 +153,7 @@ static bool user_in_prefix(const SlirpConfig *cfg, const struct in6_addr *a)
 }
 
 static bool user_take_addr6(const SlirpConfig *cfg, KeyVal *kv,
-                            const char *key, uint8_t last,
+                            const char *key, uint8_t last, bool anywhere,
                             struct in6_addr *addr, GError **errp)
 {
     const char *text = keyval_take(kv, key);
@@ -158,9 +163,10 @@ static bool user_take_addr6(const SlirpConfig *cfg, KeyVal *kv,
     if (!text) {
         return true;
     }
-    if (inet_pton(AF_INET6, text, addr) != 1 || !user_in_prefix(cfg, addr)) {
-        net_set_error(errp, kv, "%s=%s is not an IPv6 address in the "
-                      "guest's network", key, text);
+    if (inet_pton(AF_INET6, text, addr) != 1 ||
+        (!anywhere && !user_in_prefix(cfg, addr))) {
+        net_set_error(errp, kv, "%s=%s is not an IPv6 address%s", key, text,
+                      anywhere ? "" : " in the guest's network");
         return false;
     }
     return true;
@@ -199,9 +205,10 @@ static bool user_parse_prefix6(SlirpConfig *cfg, KeyVal *kv, GError **errp)
 static bool user_parse_ipv6(SlirpConfig *cfg, KeyVal *kv, GError **errp)
 {
     return user_parse_prefix6(cfg, kv, errp) &&
-           user_take_addr6(cfg, kv, "ipv6-host", 2, &cfg->vhost6, errp) &&
-           user_take_addr6(cfg, kv, "ipv6-dns", 3, &cfg->vnameserver6,
-                           errp);
+           user_take_addr6(cfg, kv, "ipv6-host", 2, false, &cfg->vhost6,
+                           errp) &&
+           user_take_addr6(cfg, kv, "ipv6-dns", 3, !cfg->restricted,
+                           &cfg->vnameserver6, errp);
 }
 
 /* ---- all ------------------------------------------------------------- */
@@ -262,25 +269,34 @@ static bool user_take_name(KeyVal *kv, const char *key,
 static bool user_parse_services(UserOptions *o, KeyVal *kv, GError **errp)
 {
     SlirpConfig *cfg = &o->cfg;
-    bool restricted = false;
 
     if (keyval_peek(kv, "smb") || keyval_peek(kv, "smbserver")) {
         net_set_error(errp, kv, "smb= and smbserver= are not available; "
                       "share files with tftp= or over the network");
         return false;
     }
-    if (!keyval_take_bool(kv, "restrict", &restricted, errp) ||
-        !user_take_name(kv, "hostname", &cfg->vhostname, errp) ||
+    if (!user_take_name(kv, "hostname", &cfg->vhostname, errp) ||
         !user_take_name(kv, "domainname", &cfg->vdomainname, errp) ||
         !user_take_name(kv, "bootfile", &cfg->bootfile, errp) ||
         !user_take_name(kv, "tftp-server-name", &cfg->tftp_server_name,
                         errp)) {
         return false;
     }
-    cfg->restricted = restricted;
     cfg->tftp_path = keyval_take(kv, "tftp");
     o->dnssearch = keyval_take_list(kv, "dnssearch");
     cfg->vdnssearch = o->dnssearch[0] ? o->dnssearch : NULL;
+    return true;
+}
+
+/* Before the addresses: it says where they may lie. */
+static bool user_parse_restrict(SlirpConfig *cfg, KeyVal *kv, GError **errp)
+{
+    bool restricted = false;
+
+    if (!keyval_take_bool(kv, "restrict", &restricted, errp)) {
+        return false;
+    }
+    cfg->restricted = restricted;
     return true;
 }
 
@@ -291,7 +307,8 @@ bool user_options_parse(UserOptions *o, KeyVal *kv, GError **errp)
         .hostfwd = g_array_new(FALSE, FALSE, sizeof(UserHostFwd)),
         .guestfwd = g_array_new(FALSE, FALSE, sizeof(UserGuestFwd)),
     };
-    return user_parse_families(&o->cfg, kv, errp) &&
+    return user_parse_restrict(&o->cfg, kv, errp) &&
+           user_parse_families(&o->cfg, kv, errp) &&
            user_parse_ipv4(&o->cfg, kv, errp) &&
            user_parse_ipv6(&o->cfg, kv, errp) &&
            user_parse_services(o, kv, errp) &&

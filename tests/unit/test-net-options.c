@@ -48,7 +48,7 @@ static const struct {
     { "tap,id=n,queues=0", "-netdev tap,id=n: *queues*0*" },
     { "tap,id=n,queues=257", "-netdev tap,id=n: *queues*257*" },
     { "tap,id=n,sndbuf=lots", "-netdev tap,id=n: *sndbuf*lots*" },
-    { "tap,id=n,sndbuf=4G", "-netdev tap,id=n: *sndbuf*4G*" },
+    { "tap,id=n,sndbuf=-1", "-netdev tap,id=n: *sndbuf*-1*" },
     { "tap,id=n,fd=3,ifname=tap0", "-netdev tap,id=n: ifname=tap0 has no "
       "meaning for a tap that is passed with fd= or fds=" },
     { "tap,id=n,fds=3:4,queues=2", "-netdev tap,id=n: queues=2 has no *" },
@@ -73,7 +73,10 @@ static const struct {
       "outside of the guest's network; *" },
     { "user,id=n,host=me", "-netdev user,id=n: host=me is not an IPv4 "
       "address" },
-    { "user,id=n,dns=8.8.8.8", "-netdev user,id=n: dns=8.8.8.8 lies *" },
+    { "user,id=n,dns=8.8.8.8,restrict=on", "-netdev user,id=n: dns=8.8.8.8 "
+      "lies outside of the guest's network; *" },
+    { "user,id=n,dhcpstart=8.8.8.8", "-netdev user,id=n: dhcpstart=8.8.8.8 "
+      "lies *" },
     { "user,id=n,dns=10.0.2.2", "-netdev user,id=n: host=, dns= and "
       "dhcpstart= must be three different addresses" },
     { "user,id=n,dhcpstart=10.0.2.3", "-netdev user,id=n: host=, dns= and *" },
@@ -86,6 +89,8 @@ static const struct {
     { "user,id=n,ipv6-host=fd00::2", "-netdev user,id=n: ipv6-host=fd00::2 is "
       "not an IPv6 address in the guest's network" },
     { "user,id=n,ipv6-dns=x", "-netdev user,id=n: ipv6-dns=x is not *" },
+    { "user,id=n,ipv6-dns=2001:db8::1,restrict=on", "-netdev user,id=n: "
+      "ipv6-dns=2001:db8::1 is not an IPv6 address in the guest's network" },
     { "user,id=n,ipv4=off,ipv6=off", "-netdev user,id=n: ipv4=off and "
       "ipv6=off leave no protocol" },
     { "user,id=n,ipv4=off,net=10.0.0.0/24", "-netdev user,id=n: "
@@ -179,6 +184,7 @@ static const struct {
       "ipv6-host=fd00:2::9,ipv6-dns=fd00:2:0:7::9",
       "user *,ipv6-net=fd00:2::/56,*" },
     { "user,id=n,restrict=y", "user *,restrict=on,*" },
+    { "user,id=n,dns=8.8.8.8,ipv6-dns=2001:db8::1", "user *" },
     { "user,id=n,hostfwd=tcp:127.0.0.1:0-:22,hostfwd=udp:127.0.0.1:0-"
       "10.0.2.20:53,hostfwd=:127.0.0.1:0-:80", "user *" },
     { "user,id=n,guestfwd=:10.0.2.9:1-cmd:cat -u,,x,guestfwd=tcp:10.0.2.8:1-"
