@@ -61,6 +61,7 @@ static char *rule_netdev_key(const CmdLine *cmd, const LaunchNic *nic)
     } keys[] = {
         { "tap", "br" },
         { "tap", "helper" },
+        { "tap", "poll-us" },
         { "user", "smb" },
         { "user", "smbserver" },
         { "hubport", "netdev" },
@@ -71,6 +72,25 @@ static char *rule_netdev_key(const CmdLine *cmd, const LaunchNic *nic)
             keyval_peek(nic->netdev->kv, keys[i].key)) {
             return g_strdup_printf("%s= of -netdev %s is not served outside "
                                    "of it", keys[i].key, keys[i].type);
+        }
+    }
+    return NULL;
+}
+
+/* guestfwd= to a character device of QEMU's. */
+static char *rule_guestfwd(const CmdLine *cmd, const LaunchNic *nic)
+{
+    g_autofree const char **list = keyval_take_list(nic->netdev->kv,
+                                                    "guestfwd");
+
+    for (const char **p = list; is_type(nic, "user") && *p; p++) {
+        const char *target = strchr(*p, '-');
+
+        /* What has no target at all is for the daemon to refuse. */
+        if (target && !g_str_has_prefix(target, "-cmd:") &&
+            !g_str_has_prefix(target, "-tcp:")) {
+            return g_strdup_printf("guestfwd=%s: only cmd: and tcp: are "
+                                   "served outside of it", *p);
         }
     }
     return NULL;
@@ -122,6 +142,7 @@ static NicRule *const rules[] = {
     rule_offloaded,
     rule_type,
     rule_netdev_key,
+    rule_guestfwd,
     rule_iommu,
     rule_replay,
     rule_filter,
@@ -154,6 +175,17 @@ static const LaunchNetdev *find_port_that_stays(const LaunchNics *set,
         }
     }
     return NULL;
+}
+
+/* Our hubs are wires. */
+static bool is_wire(const LaunchNics *set, const LaunchNetdev *of)
+{
+    unsigned ports = 0;
+
+    for (guint i = 0; i < set->netdevs->len; i++) {
+        ports += same_hub(set->netdevs->pdata[i], of);
+    }
+    return ports <= 2;
 }
 
 /* A port without a NIC moves along: nothing else can be on it. */
@@ -202,6 +234,10 @@ static bool judge_hub(LaunchNics *set, LaunchNic *nic, GPtrArray *notices)
 
     if (!nic->ours || !is_type(nic, "hubport")) {
         return false;
+    }
+    if (!is_wire(set, nic->netdev)) {
+        stay(nic, g_strdup("its hub has more than two ports"), notices);
+        return true;
     }
     port = find_port_that_stays(set, nic->netdev);
     if (!port) {

@@ -158,6 +158,19 @@ static const Case cases[] = {
       "br= of -netdev tap" },
     { "smb", 0, "-netdev user,id=n0,smb=/tmp " NIC, NULL, NULL,
       "smb= of -netdev user" },
+    { "poll-us", 0, "-netdev tap,id=n0,poll-us=5 " NIC, NULL, NULL,
+      "poll-us= of -netdev tap" },
+    { "guestfwd-chardev", 0,
+      "-netdev user,id=n0,guestfwd=tcp:10.0.2.9:1-cmd:x,"
+      "guestfwd=tcp:10.0.2.9:2-unix:/s " NIC, NULL, NULL,
+      "guestfwd=tcp:10.0.2.9:2-unix:/s: only cmd: and tcp:" },
+    { "guestfwd-ours", 0,
+      "-netdev user,id=n0,guestfwd=tcp:10.0.2.9:1-cmd:x-y,"
+      "guestfwd=tcp:10.0.2.9:2-tcp:h:1 " NIC,
+      VU " " NIC " " RAM128,
+      DAEMON " --netdev user,id=n0,guestfwd=tcp:10.0.2.9:1-cmd:x-y,"
+      "guestfwd=tcp:10.0.2.9:2-tcp:h:1 "
+      "--device virtio-net-pci,id=#n0,netdev=n0 " EXPORT },
     { "iommu", 0, USER " " NIC ",iommu_platform=on", NULL, NULL,
       "iommu_platform=on" },
     { "replay", 0, "-icount shift=3,rr=record,rrfile=f " USER " " NIC, NULL,
@@ -186,6 +199,10 @@ static const Case cases[] = {
     { "hub-foreign-nic", 0,
       "-netdev hubport,id=n0,hubid=1 -netdev hubport,id=p,hubid=1 "
       NIC " -device e1000,netdev=p", NULL, NULL, "port 'p'" },
+    { "hub-of-three", 0,
+      "-netdev hubport,id=n0,hubid=1 -netdev hubport,id=p,hubid=1 "
+      "-netdev hubport,id=q,hubid=1 " NIC, NULL, NULL,
+      "more than two ports" },
     { "hub-uplink", 0,
       "-netdev user,id=u -netdev hubport,id=n0,hubid=1 "
       "-netdev hubport,id=p,hubid=1,netdev=u " NIC, NULL, NULL, "port 'p'" },
