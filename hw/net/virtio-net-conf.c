@@ -73,7 +73,9 @@ static const Prop props[] = {
     FEATURE("host_ecn", BIT(VIRTIO_NET_F_HOST_ECN),
             "segment TCP packets with ECN for the guest"),
     { "host_mtu", PROP_U16, SHARED, FIELD(host_mtu), .min = 0, .max = 65535,
-      .fallback = "0", .help = "MTU to advise to the guest, 0 = none" },
+      .fallback = "0",
+      .help = "MTU to advise to the guest, 0 = none (vhost-user: the "
+              "front-end's property)" },
     FEATURE("host_tso4", BIT(VIRTIO_NET_F_HOST_TSO4),
             "segment TCPv4 for the guest"),
     FEATURE("host_tso6", BIT(VIRTIO_NET_F_HOST_TSO6),
@@ -89,7 +91,8 @@ static const Prop props[] = {
     { "iothread", PROP_STR, OURS, FIELD(iothread), .fallback = "",
       .help = "id of the iothread that runs the queues" },
     { "mac", PROP_MAC, SHARED, FIELD(mac), .fallback = "",
-      .help = "Ethernet address, 52:54:00:12:34:56" },
+      .help = "Ethernet address, 52:54:00:12:34:56 (vhost-user: the "
+              "front-end's property)" },
     { "mq", PROP_BOOL, SHARED, FIELD(mq), .fallback = "off",
       .help = "several queue pairs" },
     FEATURE("mrg_rxbuf", BIT(VIRTIO_NET_F_MRG_RXBUF),

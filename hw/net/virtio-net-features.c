@@ -57,7 +57,7 @@ static const struct {
 uint64_t virtio_net_compute_features(const VirtIONetConf *conf,
                                      const NetCaps *caps, unsigned pairs)
 {
-    uint64_t features = pairs > 1 ? BIT(VIRTIO_NET_F_MQ) : 0;
+    uint64_t features = conf->mq && pairs > 1 ? BIT(VIRTIO_NET_F_MQ) : 0;
 
     for (unsigned i = 0; i < G_N_ELEMENTS(feature_needs); i++) {
         if (feature_needs[i].need(caps)) {

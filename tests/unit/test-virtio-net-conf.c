@@ -3,10 +3,12 @@
  * The property table: defaults as QEMU documents them, one line for each bad
  * value.
  */
+#include <linux/virtio_net.h>
 #include <string.h>
 
 #include "hw/net/virtio-net-conf.h"
 #include "hw/net/virtio-net-features.h"
+#include "hw/net/virtio-net-internal.h"
 
 static bool parse(VirtIONetConf *conf, const char *text, GError **errp)
 {
@@ -110,6 +112,20 @@ static void test_owner(void)
                     VIRTIO_NET_PROP_UNKNOWN);
 }
 
+/* mq= and the backend's queues decide together. */
+static void test_multiqueue(void)
+{
+    const NetCaps caps = { .queues = 2 };
+    const uint64_t mq = 1ULL << VIRTIO_NET_F_MQ;
+    VirtIONetConf conf;
+
+    virtio_net_conf_init(&conf);
+    g_assert_false(virtio_net_compute_features(&conf, &caps, 2) & mq);
+    conf.mq = true;
+    g_assert_true(virtio_net_compute_features(&conf, &caps, 2) & mq);
+    g_assert_false(virtio_net_compute_features(&conf, &caps, 1) & mq);
+}
+
 static void test_help(void)
 {
     g_autofree char *all = virtio_net_props_help(false);
@@ -128,6 +144,7 @@ int main(int argc, char **argv)
     g_test_add_func("/net/conf/values", test_values);
     g_test_add_func("/net/conf/bad", test_bad);
     g_test_add_func("/net/conf/owner", test_owner);
+    g_test_add_func("/net/conf/multiqueue", test_multiqueue);
     g_test_add_func("/net/conf/help", test_help);
     return g_test_run();
 }

@@ -70,8 +70,10 @@ uint64_t virtio_net_offered_features(const VirtIONet *n);
 bool virtio_net_set_features(VirtIONet *n, uint64_t features, GError **errp);
 
 /*
- * virtio_net_set_mtu: the front-end's MTU; false if the frames it stands for
- * are more than the backend carries, or less than 68 (virtio 1.3, 5.1.4).
+ * virtio_net_set_mtu: the front-end's MTU, which it advises to the guest:
+ * nothing changes here, since a backend takes frames of any size.  False if
+ * the guest could not be told: less than 68 (virtio 1.3, 5.1.4) or more than
+ * 16 bits.
  */
 bool virtio_net_set_mtu(VirtIONet *n, unsigned mtu);
 
@@ -126,7 +128,7 @@ void virtio_net_queue_set_err(VirtIONet *n, unsigned idx, int fd);
  */
 void virtio_net_set_map(VirtIONet *n, GuestMap *map);
 
-/* virtio_net_reset: stop and disable all rings, forget features and MTU. */
+/* virtio_net_reset: stop and disable all rings, forget features. */
 void virtio_net_reset(VirtIONet *n);
 
 /* ---- network --------------------------------------------------------- */
