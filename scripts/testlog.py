@@ -54,17 +54,16 @@ class Tally:
 
     def summary(self):
         """All skips and failures, then the plain line that is read by
-        machines; it has to be the last one."""
+        machines: always the same two numbers, and the last line."""
         for (name, why), cases in self._grouped_skips().items():
             what = cases[0] if len(cases) == 1 else f'{len(cases)} cases'
             print(f'skipped: {name}: {what + ": " if what else ""}'
                   f'{why or "no reason given"}')
         for name, why in self.failures:
             print(f'FAILED: {name}' + (f': {why}' if why else ''))
-        line = f'{self.passed} passed, {len(self.failures)} failed'
         if self.skips:
-            line += f', {len(self.skips)} skipped'
-        print(line, flush=True)
+            print(f'{len(self.skips)} skipped, for the reasons above')
+        print(f'{self.passed} passed, {len(self.failures)} failed', flush=True)
 
     def exit_status(self):
         """No test at all is a failure, too."""
