@@ -12,6 +12,7 @@ root_doc = 'index'
 exclude_patterns = ['devel/models']
 html_theme = 'alabaster'
 html_theme_options = {'page_width': '66em', 'fixed_sidebar': True}
+html_copy_source = False
 html_show_sourcelink = False
 highlight_language = 'none'
 
