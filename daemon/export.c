@@ -73,6 +73,11 @@ static bool take_all(DaemonExportConf *conf, KeyVal *kv, GError **errp)
     if (!conf->path && !take_addr(conf, kv, errp)) {
         return false;
     }
+    if (conf->path && !*conf->path) {
+        vnet_set_error(errp, "%s: the path of the socket is empty: give "
+                       "path=PATH", keyval_subject(kv));
+        return false;
+    }
     return keyval_check_empty(kv, errp);
 }
 

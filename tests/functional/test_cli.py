@@ -256,6 +256,10 @@ BAD_DAEMON = [
      ['--export', 'vhost-user-net,id=e0,device=v0'],
      "--export vhost-user-net,id=e0: no address: add path=PATH, or "
      "addr.type=fd,addr.str=N"),
+    ('export with an empty path', D_NETDEV + D_NIC +
+     ['--export', 'vhost-user-net,id=e0,device=v0,path='],
+     "--export vhost-user-net,id=e0: the path of the socket is empty: give "
+     "path=PATH"),
     ('export of nothing', D_NETDEV + D_NIC +
      ['--export', 'vhost-user-net,id=e0,device=x,path=s'],
      "--export vhost-user-net,id=e0: no device 'x': add --device "
