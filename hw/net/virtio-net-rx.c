@@ -17,7 +17,8 @@
  * quiesce takes nothing from it.
  *
  * Without MRG_RXBUF a frame has to fit one chain; one that does not is
- * dropped and counted.
+ * dropped and counted.  So is one for which more chains would have to be in
+ * flight than their gather lists leave room for.
  */
 #include <string.h>
 
@@ -263,6 +264,16 @@ static unsigned describe_window(VirtIONetRx *rx, size_t *direct)
     return cnt;
 }
 
+/*
+ * No buffer that the driver may add helps: the popped ones are too scattered
+ * for more to be taken.  (What is filled and not yet published makes room.)
+ */
+static bool win_is_full(VirtIONetRx *rx)
+{
+    return win_count(rx) == virtqueue_in_flight(rx->q.vq) &&
+           virtqueue_is_full(rx->q.vq);
+}
+
 static void drop_too_long(VirtIONetRx *rx)
 {
     rx->pending_bytes = 0;
@@ -282,7 +293,7 @@ static RxStep deliver_pending(VirtIONetRx *rx)
         return RX_NO_BUFFERS;
     }
     if (rx->win_bytes < total) {
-        if (mergeable(rx)) {
+        if (mergeable(rx) && !win_is_full(rx)) {
             return RX_NO_BUFFERS;
         }
         drop_too_long(rx);

@@ -384,3 +384,8 @@ unsigned virtqueue_in_flight(const VirtQueue *vq)
 {
     return vq->head - vq->tail;
 }
+
+bool virtqueue_is_full(VirtQueue *vq)
+{
+    return virtqueue_in_flight(vq) && !vring_chain_room(vq);
+}

@@ -215,6 +215,48 @@ static void test_too_few_buffers(void)
     nic_harness_free(h);
 }
 
+/*
+ * Chains of a full ring's length each, by indirect tables: fewer of them can
+ * be in flight than a frame needs, whatever the driver adds.  The frame is
+ * dropped; waiting for more buffers would be waiting for ever, or spinning.
+ */
+static void test_too_scattered(void)
+{
+    NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
+    static const uint8_t frame[3000];
+
+    for (unsigned i = 0; i < 16; i++) {
+        struct vring_desc *table = nic_harness_ptr(h, NH_RX_BUF + i * 0x1000);
+
+        for (unsigned j = 0; j < h->size; j++) {
+            table[j] = (struct vring_desc) {
+                .addr = GUINT64_TO_LE(NH_RX_BUF + 0x100000 + i * 0x1000 + j),
+                .len = GUINT32_TO_LE(1),
+                .flags = GUINT16_TO_LE(VRING_DESC_F_WRITE |
+                                       (j + 1 < h->size ? VRING_DESC_F_NEXT
+                                                        : 0)),
+                .next = GUINT16_TO_LE(j + 1),
+            };
+        }
+        vring_driver_desc(&h->rx, i, NH_RX_BUF + i * 0x1000,
+                          h->size * sizeof(*table), VRING_DESC_F_INDIRECT, 0);
+        vring_driver_offer(&h->rx, i);
+    }
+    vring_driver_expose(&h->rx);
+    nic_harness_kick(h, 0);
+    nic_harness_run(h);
+    fake_net_deliver(h->net, NULL, frame, sizeof(frame));
+    for (unsigned i = 0; aio_poll(h->ctx, false); i++) {
+        g_assert_cmpuint(i, <, 10);
+    }
+    g_assert_cmpuint(nic_harness_stat(h, 0, "dropped_guest"), ==, 1);
+    assert_no_used(h);
+    fake_net_deliver(h->net, NULL, frame, 60);
+    nic_harness_run(h);
+    g_assert_cmpuint(nic_harness_stat(h, 0, "packets"), ==, 1);
+    nic_harness_free(h);
+}
+
 /* The frame that waits survives a stop and a start; order stays (F51). */
 static void test_stop_with_frame_waiting(void)
 {
@@ -451,6 +493,7 @@ int main(int argc, char **argv)
     g_test_add_func("/net/rx/scattered-buffer", test_scattered_buffer);
     g_test_add_func("/net/rx/starved", test_starved);
     g_test_add_func("/net/rx/too-few-buffers", test_too_few_buffers);
+    g_test_add_func("/net/rx/too-scattered", test_too_scattered);
     g_test_add_func("/net/rx/stop/frame-waiting",
                     test_stop_with_frame_waiting);
     g_test_add_func("/net/rx/stop/silent", test_silent_while_stopped);

@@ -253,4 +253,11 @@ unsigned virtqueue_elem_slot(const VirtQueue *vq, const VirtQueueElem *elem);
 /* virtqueue_in_flight: chains popped and not yet published. */
 unsigned virtqueue_in_flight(const VirtQueue *vq);
 
+/*
+ * virtqueue_is_full: the chains in flight leave no room for another gather
+ * list.  Whatever the driver adds, no pop succeeds before some of them are
+ * published or un-popped.
+ */
+bool virtqueue_is_full(VirtQueue *vq);
+
 #endif /* HW_VIRTIO_VIRTQUEUE_H */
