@@ -377,7 +377,10 @@ static bool start_at(Fuzz *f, unsigned ahead)
     uint16_t idx = 0;
 
     if (f->setup.used >= BASE && f->setup.used < END - 4) {
-        memcpy(&idx, ptr(f, f->setup.used + 2), sizeof(idx));
+        /* Its two bytes may be in two regions. */
+        for (unsigned i = 0; i < sizeof(idx); i++) {
+            ((uint8_t *)&idx)[i] = *ptr(f, f->setup.used + 2 + i);
+        }
     }
     f->used_idx = idx;
     f->setup.last_avail = idx + ahead;
