@@ -143,6 +143,15 @@ static const Case cases[] = {
       "--netdev user,id=n0 --device virtio-net-pci,id=#n0,netdev=n0 "
       EXPORT },
 
+    { "global", 0, "-global virtio-net-pci.tx=timer " USER " " NIC,
+      "-global virtio-net-pci.tx=timer " VU " " NIC " " RAM128, "",
+      "-global virtio-net-pci.tx=timer: reaches the stock QEMU only: give tx= "
+      "with each -device" },
+    { "global-of-others", 0,
+      "-global virtio-net-pci.romfile= -global e1000.mac=x " USER " " NIC,
+      "-global virtio-net-pci.romfile= -global e1000.mac=x " VU " " NIC " "
+      RAM128, "" },
+
     /* NICs that stay */
     { "vhost-on", 0, "-netdev tap,id=n0,vhost=on " NIC },
     { "vhost-fd", 0, "-netdev tap,id=n0,fd=3,vhostfd=4 " NIC },
