@@ -96,6 +96,21 @@ static char *rule_guestfwd(const CmdLine *cmd, const LaunchNic *nic)
     return NULL;
 }
 
+/* hostfwd=unix:PATH-... of newer QEMUs. */
+static char *rule_hostfwd(const CmdLine *cmd, const LaunchNic *nic)
+{
+    g_autofree const char **list = keyval_take_list(nic->netdev->kv,
+                                                    "hostfwd");
+
+    for (const char **p = list; is_type(nic, "user") && *p; p++) {
+        if (g_str_has_prefix(*p, "unix:")) {
+            return g_strdup_printf("hostfwd=%s: only tcp: and udp: are served "
+                                   "outside of it", *p);
+        }
+    }
+    return NULL;
+}
+
 static char *rule_iommu(const CmdLine *cmd, const LaunchNic *nic)
 {
     return is_on(keyval_peek(nic->kv, "iommu_platform"))
@@ -143,6 +158,7 @@ static NicRule *const rules[] = {
     rule_type,
     rule_netdev_key,
     rule_guestfwd,
+    rule_hostfwd,
     rule_iommu,
     rule_replay,
     rule_filter,

@@ -173,6 +173,8 @@ static const Case cases[] = {
       "-netdev user,id=n0,guestfwd=tcp:10.0.2.9:1-cmd:x,"
       "guestfwd=tcp:10.0.2.9:2-unix:/s " NIC, NULL, NULL,
       "guestfwd=tcp:10.0.2.9:2-unix:/s: only cmd: and tcp:" },
+    { "hostfwd-unix", 0, "-netdev user,id=n0,hostfwd=unix:/s-:22 " NIC, NULL,
+      NULL, "hostfwd=unix:/s-:22: only tcp: and udp:" },
     { "guestfwd-ours", 0,
       "-netdev user,id=n0,guestfwd=tcp:10.0.2.9:1-cmd:x-y,"
       "guestfwd=tcp:10.0.2.9:2-tcp:h:1 " NIC,
