@@ -257,8 +257,8 @@ static TxStop run_pass(VirtIONetTx *tx, unsigned *packets)
         if (!n) {
             return stop_reason(tx);
         }
-        done_bytes = batch_bytes(tx, n);
         done = live ? send_batch(tx, n, &full) : drop_batch(tx, n);
+        done_bytes = batch_bytes(tx, done);
         publish(tx, done_bytes);
         *packets += done;
         bytes += done_bytes;
