@@ -9,9 +9,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kvm.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "hw/net/virtio-net-conf.h"
@@ -22,14 +24,20 @@
 
 /* ---- the machine ------------------------------------------------------- */
 
+/* A device that opens is not enough: nested hosts have some that make no
+ * machine, and "accel=kvm:tcg" falls to TCG there. */
 static bool kvm_usable(void)
 {
     int fd = open("/dev/kvm", O_RDWR | O_CLOEXEC);
+    int vm = fd < 0 ? -1 : ioctl(fd, KVM_CREATE_VM, 0);
 
+    if (vm >= 0) {
+        close(vm);
+    }
     if (fd >= 0) {
         close(fd);
     }
-    return fd >= 0;
+    return vm >= 0;
 }
 
 /* LaunchEnv.stock_fears_msix */
