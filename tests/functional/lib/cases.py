@@ -43,6 +43,7 @@ TAP = {
 STUCK = {
     'backend that stops reading and resumes': scenarios.stuck_backend,
     'unbind and bind at a stuck backend': scenarios.stuck_unbind_bind,
+    'stop and cont at a stuck backend': scenarios.stuck_stop_continue,
     'reset at a stuck backend': scenarios.stuck_reset,
 }
 TABLES = {'user': (UserNet, BASIC), 'tap': (TapNet, TAP),

@@ -441,6 +441,26 @@ def stuck_unbind_bind(guest, net, iface='eth0'):
     stuck_then(guest, net, action)
 
 
+def stuck_stop_continue(guest, net):
+    """The machine stops and goes on while packets wait at a stuck backend.
+
+    Each stop takes every ring back from the device, which may not wait for
+    the backend: QEMU holds its lock meanwhile.
+    """
+    def action(guest):
+        took = []
+        for command in ('stop', 'cont') * 20:
+            start = time.monotonic()
+            guest.execute(command)
+            took.append(time.monotonic() - start)
+        took.sort()
+        print(f'# stop and cont beside a stuck backend: median '
+              f'{took[20] * 1e3:.1f} ms, longest {took[-1] * 1e3:.1f} ms',
+              flush=True)
+        assert took[-1] < env.scaled(MONITOR_LIMIT_S), took
+    stuck_then(guest, net, action)
+
+
 def stuck_reset(guest, net):
     """The machine is reset while packets wait at a stuck backend."""
     stuck_then(guest, net, lambda guest: guest.reset())
