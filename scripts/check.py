@@ -82,6 +82,8 @@ def check(tally, builddir, fuzz_seconds=15, all_qemus=False):
     build(tally, builddir)
     prepare(tally, 'test guest', 'scripts/guest-image.sh', f'{builddir}/guest')
     env = {'FUZZ_SECONDS': str(fuzz_seconds)}
+    if all_qemus:
+        env['FUZZ_SEED'] = '0'          # inputs that no run had before
     if all_qemus and prepare(tally, 'guests on a newer QEMU',
                              'scripts/stock-qemu.sh',
                              f'{builddir}/stock-qemu'):
