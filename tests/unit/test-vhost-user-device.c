@@ -455,7 +455,8 @@ static void test_table_while_running(void)
     rig_cleanup(&rig);
 }
 
-/* Between REM and ADD neither the ring nor the buffers are there. */
+/* Between REM and ADD neither the ring nor the buffers are there, and the
+ * front-end loses its CPU for a while. */
 static void check_resize(uint64_t cut)
 {
     Rig rig;
@@ -471,13 +472,38 @@ static void check_resize(uint64_t cut)
     rig_mem_reg(&rig, VU_REM_MEM_REG, cut, NH_BYTES - cut);
     nic_harness_send(rig.h, 2, 60);
     nic_harness_kick(rig.h, 1);
-    nic_harness_step(rig.h, NS_PER_MS);
+    nic_harness_step(rig.h, 100 * NS_PER_MS);
     g_assert_cmpuint(nic_harness_tx_used(rig.h), ==, 0);
     rig_mem_reg(&rig, VU_ADD_MEM_REG, 0, NH_BYTES);
-    nic_harness_step(rig.h, 10 * NS_PER_MS);
+    nic_harness_step(rig.h, NS_PER_MS);
     g_assert_cmpuint(nic_harness_tx_used(rig.h), ==, 1);
     expect_sent(&rig, 1, 2);
     expect_one_packet(&rig, 3);
+    rig_cleanup(&rig);
+}
+
+/* The ring has its place all the while, the buffers have not. */
+static void test_buffers_replaced(void)
+{
+    uint64_t cut = 0x100000;
+    Rig rig;
+
+    rig_init(&rig);
+    rig_mem_reg(&rig, VU_ADD_MEM_REG, 0, cut);
+    rig_mem_reg(&rig, VU_ADD_MEM_REG, cut, NH_BYTES - cut);
+    g_assert_cmpint(rig_start(&rig, 1, 0), ==, VU_OUT_ACK);
+    rig_enable(&rig, 1, true);
+
+    rig_mem_reg(&rig, VU_REM_MEM_REG, cut, NH_BYTES - cut);
+    nic_harness_send(rig.h, 1, 60);
+    nic_harness_kick(rig.h, 1);
+    nic_harness_step(rig.h, 100 * NS_PER_MS);
+    g_assert_false(virtio_net_queue_broken(rig.h->nic, 1));
+    rig_mem_reg(&rig, VU_ADD_MEM_REG, cut, NH_BYTES - cut - 0x1000);
+    rig_mem_reg(&rig, VU_ADD_MEM_REG, NH_BYTES - 0x1000, 0x1000);
+    nic_harness_step(rig.h, NS_PER_MS);
+    g_assert_cmpuint(nic_harness_tx_used(rig.h), ==, 1);
+    expect_one_packet(&rig, 2);
     rig_cleanup(&rig);
 }
 
@@ -616,6 +642,7 @@ static const struct {
     { "/vhost-user/device/reconnect", test_reconnect },
     { "/vhost-user/device/table-while-running", test_table_while_running },
     { "/vhost-user/device/resize", test_resize },
+    { "/vhost-user/device/buffers-replaced", test_buffers_replaced },
     { "/vhost-user/device/broken-ring", test_broken_ring },
     { "/vhost-user/device/broken-ring-and-traffic",
       test_broken_ring_and_traffic },

@@ -433,12 +433,11 @@ static void test_slots_resize(void)
 
     vu_rig_expect_ok(&rig, rem_reg(&rig, 0, 0x40000));
     g_assert_false(r->started);
+    advance(&rig, 199 * NS_PER_MS);
     vu_rig_expect_ok(&rig, add_reg(&rig, 0, 0x80000));
+    g_assert_true(r->started);
     vu_rig_expect_ok(&rig, rem_reg(&rig, 0, 0x40000));
     vu_rig_expect_ok(&rig, add_reg(&rig, 0, 0x80000));
-    advance(&rig, 10 * NS_PER_MS - 1);
-    g_assert_false(r->started);
-    advance(&rig, 1);
     g_assert_true(r->started);
     g_assert_false(r->broken);
     g_assert_cmpuint(r->setup.last_avail, ==, 8);
@@ -456,8 +455,9 @@ static void test_slots_unplug(void)
     vu_rig_expect_ok(&rig, add_reg(&rig, 0x40000, 0x40000));
     vu_rig_start_ring(&rig, 1, 256, 3);
     vu_rig_expect_ok(&rig, rem_reg(&rig, 0x40000, 0x40000));
+    advance(&rig, 200 * NS_PER_MS - 1);
     g_assert_false(rig.nic->rings[1].started);
-    advance(&rig, 10 * NS_PER_MS);
+    advance(&rig, 1);
     g_assert_true(rig.nic->rings[1].started);
     g_assert_cmpuint(guest_map_region_count(rig.nic->rings[1].map), ==, 1);
     vu_rig_cleanup(&rig);
@@ -476,7 +476,6 @@ static void test_slots_resume_fails(void)
     addr.desc += 8;
     vu_rig_expect_ok(&rig, send_addr(&rig, &addr));
     vu_rig_expect_ok(&rig, add_reg(&rig, 0, 0x40000));
-    advance(&rig, 10 * NS_PER_MS);
     vu_client_expect_line(&rig.cl, "ring 0: fake: bad ring");
     g_assert_false(rig.nic->rings[0].started);
     g_assert_cmpuint(vu_client_get_base(&rig.cl, 0), ==, 0);
@@ -493,11 +492,50 @@ static void test_slots_settle(void)
     vu_rig_expect_ok(&rig, add_reg(&rig, 0x40000, 0x40000));
     vu_rig_start_ring(&rig, 0, 256, 0);
     vu_rig_expect_ok(&rig, rem_reg(&rig, 0x40000, 0x40000));
-    advance(&rig, 9 * NS_PER_MS);
+    advance(&rig, 199 * NS_PER_MS);
     vu_rig_expect_ok(&rig, add_reg(&rig, 0x40000, 0x20000));
-    advance(&rig, 9 * NS_PER_MS);
+    advance(&rig, 199 * NS_PER_MS);
     g_assert_false(rig.nic->rings[0].started);
     advance(&rig, 1 * NS_PER_MS);
+    g_assert_true(rig.nic->rings[0].started);
+    vu_rig_cleanup(&rig);
+}
+
+/* Two regions become two others; the rings resume with the last piece. */
+static void test_slots_pieces(void)
+{
+    VuRig rig;
+
+    rig_ready(&rig, 1);
+    vu_rig_expect_ok(&rig, add_reg(&rig, 0, 0x40000));
+    vu_rig_expect_ok(&rig, add_reg(&rig, 0x40000, 0x40000));
+    vu_rig_start_ring(&rig, 0, 256, 0);
+    vu_rig_expect_ok(&rig, rem_reg(&rig, 0x40000, 0x40000));
+    vu_rig_expect_ok(&rig, rem_reg(&rig, 0, 0x40000));
+    vu_rig_expect_ok(&rig, add_reg(&rig, 0, 0x60000));
+    g_assert_false(rig.nic->rings[0].started);
+    vu_rig_expect_ok(&rig, add_reg(&rig, 0x60000, 0x30000));
+    g_assert_true(rig.nic->rings[0].started);
+    g_assert_cmpint(aio_next_deadline_ns(rig.ctx), ==, INT64_MAX);
+    vu_rig_cleanup(&rig);
+}
+
+/* A front-end that adds and removes for ever costs no more than the limit. */
+static void test_slots_churn(void)
+{
+    VuRig rig;
+
+    rig_ready(&rig, 1);
+    vu_rig_expect_ok(&rig, add_reg(&rig, 0, 0x40000));
+    vu_rig_start_ring(&rig, 0, 256, 0);
+    vu_rig_expect_ok(&rig, rem_reg(&rig, 0, 0x40000));
+    for (unsigned i = 0; i < GUEST_MAP_MAX_REGIONS; i++) {
+        vu_rig_expect_ok(&rig, add_reg(&rig, 0x40000, 0x1000));
+        vu_rig_expect_ok(&rig, rem_reg(&rig, 0x40000, 0x1000));
+    }
+    vu_rig_expect_ok(&rig, add_reg(&rig, 0, 0x80000));
+    g_assert_false(rig.nic->rings[0].started);
+    advance(&rig, 200 * NS_PER_MS);
     g_assert_true(rig.nic->rings[0].started);
     vu_rig_cleanup(&rig);
 }
@@ -514,7 +552,7 @@ static void test_slots_stop_while_suspended(void)
     vu_rig_expect_ok(&rig, rem_reg(&rig, 0, 0x40000));
     g_assert_cmpuint(vu_client_get_base(&rig.cl, 0), ==, 21);
     vu_rig_expect_ok(&rig, add_reg(&rig, 0, 0x40000));
-    advance(&rig, 10 * NS_PER_MS);
+    advance(&rig, 200 * NS_PER_MS);
     g_assert_false(rig.nic->rings[0].started);
     vu_rig_cleanup(&rig);
 }
@@ -530,7 +568,7 @@ static void test_broken_stays_broken(void)
     vu_rig_start_ring(&rig, 0, 256, 0);
     rig.nic->rings[0].broken = true;
     vu_rig_expect_ok(&rig, rem_reg(&rig, 0x40000, 0x40000));
-    advance(&rig, 10 * NS_PER_MS);
+    advance(&rig, 200 * NS_PER_MS);
     g_assert_true(rig.nic->rings[0].broken);
     g_assert_cmpuint(rig.nic->rings[0].starts, ==, 1);
     vu_rig_cleanup(&rig);
@@ -737,6 +775,8 @@ static const struct {
     { "/vhost-user/memory/resize", test_slots_resize },
     { "/vhost-user/memory/unplug", test_slots_unplug },
     { "/vhost-user/memory/settle", test_slots_settle },
+    { "/vhost-user/memory/pieces", test_slots_pieces },
+    { "/vhost-user/memory/churn", test_slots_churn },
     { "/vhost-user/memory/resume-fails", test_slots_resume_fails },
     { "/vhost-user/memory/stop-while-suspended",
       test_slots_stop_while_suspended },

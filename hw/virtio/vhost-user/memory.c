@@ -11,9 +11,10 @@
  * The table changes while rings run.  With slots a region that changes its
  * extent comes as REM of the old and ADD of the new one, and in between part
  * of the guest's memory is missing: buffers there would look like a driver's
- * mistake.  So a removal suspends all rings, and they resume when no memory
- * message has come for VU_SETTLE_NS.  A ring that is not in the map resumes
- * when it is there again.
+ * mistake.  So a removal suspends all rings, and they resume when all that was
+ * removed is memory again.  What is unplugged for good never is: they resume
+ * as well when no memory message has come for VU_SETTLE_NS.  A ring that is
+ * not in the map resumes when it is there again.
  *
  * QEMU 7.2 repeats REM and ADD once per queue pair: an identical region again
  * and the removal of one that is gone change nothing and succeed.
@@ -24,9 +25,11 @@
 
 /*
  * The messages of one change follow each other at the pace of their replies,
- * tens of microseconds apart; a front-end thread may lose its CPU in between.
+ * tens of microseconds apart, but the front-end may lose its CPU in between:
+ * for most of a 100 ms period if a control group limits it.  Who resumes too
+ * early has a broken ring; too late, a pause at the unplug of memory.
  */
-#define VU_SETTLE_NS (10 * NS_PER_MS)
+#define VU_SETTLE_NS (200 * NS_PER_MS)
 
 static GuestRegionInfo region_info(const VuRegion *r)
 {
@@ -67,7 +70,11 @@ static void map_replace(VuConn *c, GuestMap *map)
 
 static void settled(void *opaque)
 {
-    vu_rings_resume(opaque);
+    VuConn *c = opaque;
+
+    aio_timer_del(&c->settle_timer);
+    g_array_set_size(c->removed, 0);
+    vu_rings_resume(c);
 }
 
 static void settle_later(VuConn *c)
@@ -76,13 +83,46 @@ static void settle_later(VuConn *c)
                      aio_now_ns(c->owner.ctx) + VU_SETTLE_NS);
 }
 
-/* resume_rings: at once, unless a removal may be half of a change. */
+static bool is_memory(const GuestMap *map, const GuestRegionInfo *info)
+{
+    uint64_t end = info->gpa + info->size;
+    GuestRange range;
+
+    for (uint64_t addr = info->gpa; addr < end;
+         addr = range.start + range.size) {
+        if (!guest_map_find(map, GUEST_SPACE_PHYS, addr, &range)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What is beyond the limit has not been noted, and counts as missing. */
+static bool removed_is_back(const VuConn *c)
+{
+    for (unsigned i = 0; i < c->removed->len; i++) {
+        if (!is_memory(c->map, &g_array_index(c->removed, GuestRegionInfo,
+                                              i))) {
+            return false;
+        }
+    }
+    return c->removed->len < GUEST_MAP_MAX_REGIONS;
+}
+
+static void note_removed(VuConn *c, const GuestRegionInfo *info)
+{
+    if (c->removed->len < GUEST_MAP_MAX_REGIONS) {
+        g_array_append_val(c->removed, *info);
+    }
+}
+
+/* resume_rings: at once, unless this may be half of a change. */
 static void resume_rings(VuConn *c)
 {
-    if (aio_timer_armed(&c->settle_timer)) {
+    if (aio_timer_armed(&c->settle_timer) && !removed_is_back(c)) {
         settle_later(c);
     } else {
-        vu_rings_resume(c);
+        settled(c);
     }
 }
 
@@ -175,6 +215,7 @@ VuVerdict vu_rem_mem_reg(VuConn *c, VuMsg *m, GError **errp)
         return VU_OK;
     }
     if (vu_rings_suspend(c, NULL) || aio_timer_armed(&c->settle_timer)) {
+        note_removed(c, &info);
         settle_later(c);
     }
     map_replace(c, guest_map_builder_finish(b));
@@ -192,11 +233,13 @@ VuVerdict vu_get_max_mem_slots(VuConn *c, VuMsg *m, GError **errp)
 void vu_memory_init(VuConn *c)
 {
     aio_timer_init(&c->settle_timer, c->owner.ctx, settled, c);
+    c->removed = g_array_new(FALSE, FALSE, sizeof(GuestRegionInfo));
 }
 
 void vu_memory_cleanup(VuConn *c)
 {
     aio_timer_del(&c->settle_timer);
+    g_array_free(c->removed, TRUE);
     if (c->map) {
         guest_map_release_wait(c->map);
         c->map = NULL;

@@ -113,7 +113,8 @@ struct VuConn {
 
     /* memory.c */
     GuestMap *map;              /* NULL: none yet */
-    AioTimer settle_timer;
+    AioTimer settle_timer;      /* armed: the rings are suspended */
+    GArray *removed;            /* GuestRegionInfo, since they are */
 
     /* rings.c */
     unsigned nrings;
