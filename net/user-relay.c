@@ -23,6 +23,8 @@
 
 #define RELAY_BUF_BYTES     (64 * 1024)
 #define RELAY_BACKLOG       64
+/* How long not to accept when the process has no descriptor to spare. */
+#define RELAY_RETRY_NS      (100 * NS_PER_MS)
 
 typedef struct RelayConn RelayConn;
 
@@ -47,6 +49,8 @@ struct UserRelay {
     int fd, path_fd;
     char path[32];
     AioHandler *handler;
+    AioTimer retry;
+    ReportLimit limit;
     struct sockaddr_storage to;
     socklen_t to_len;
     LIST_HEAD(, RelayConn) conns;
@@ -64,8 +68,6 @@ static void relay_conn_free(RelayConn *c)
         g_free(c->side[i].buf);
     }
     LIST_REMOVE(c, link);
-    /* It may have been paused for want of descriptors. */
-    aio_handler_want(c->relay->handler, AIO_READ);
     g_free(c);
 }
 
@@ -156,6 +158,24 @@ static void relay_conn_new(UserRelay *r, int guest_fd, int host_fd)
 
 /* ---- the listener ---------------------------------------------------- */
 
+static void relay_listen_again(void *opaque)
+{
+    UserRelay *r = opaque;
+
+    aio_handler_want(r->handler, AIO_READ);
+}
+
+/* Who waits stays readable: to go on watching would be to spin. */
+static void relay_accept_failed(UserRelay *r)
+{
+    if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) {
+        return;
+    }
+    report_guest(&r->limit, "guestfwd: cannot accept: %s", g_strerror(errno));
+    aio_handler_want(r->handler, 0);
+    aio_timer_mod_ns(&r->retry, aio_now_ns(r->ctx) + RELAY_RETRY_NS);
+}
+
 static void relay_accept(void *opaque)
 {
     UserRelay *r = opaque;
@@ -163,9 +183,7 @@ static void relay_accept(void *opaque)
 
     guest_fd = accept4(r->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (guest_fd < 0) {
-        if (errno != EAGAIN && !LIST_EMPTY(&r->conns)) {
-            aio_handler_want(r->handler, 0);
-        }
+        relay_accept_failed(r);
         return;
     }
     host_fd = socket(r->to.ss_family,
@@ -173,7 +191,8 @@ static void relay_accept(void *opaque)
     if (host_fd < 0 ||
         (connect(host_fd, (struct sockaddr *)&r->to, r->to_len) < 0 &&
          errno != EINPROGRESS)) {
-        report_warning("guestfwd: cannot connect: %s", g_strerror(errno));
+        report_guest(&r->limit, "guestfwd: cannot connect: %s",
+                     g_strerror(errno));
         close(guest_fd);
         if (host_fd >= 0) {
             close(host_fd);
@@ -222,6 +241,7 @@ UserRelay *user_relay_new(AioContext *ctx, const struct sockaddr *to,
     memcpy(&r->to, to, to_len);
     r->to_len = to_len;
     LIST_INIT(&r->conns);
+    aio_timer_init(&r->retry, ctx, relay_listen_again, r);
     r->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     err = r->fd < 0 ? errno : relay_bind(r);
     if (!err && listen(r->fd, RELAY_BACKLOG) < 0) {
@@ -247,6 +267,7 @@ void user_relay_free(UserRelay *r)
     while (!LIST_EMPTY(&r->conns)) {
         relay_conn_free(LIST_FIRST(&r->conns));
     }
+    aio_timer_del(&r->retry);
     aio_handler_delete(r->handler);
     if (r->fd >= 0) {
         close(r->fd);

@@ -7,9 +7,12 @@
 #include <arpa/inet.h>
 #include <net/ethernet.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include "../../net/user-relay.h"
 #include "fake-guest.h"
 
 #define HOST    IP4(10, 0, 2, 2)
@@ -457,6 +460,45 @@ static void test_guestfwd_tcp(void)
     user_close(&u);
 }
 
+/* Out of descriptors: the relay rests, and takes who waits when it has some. */
+static void test_guestfwd_no_fds(void)
+{
+    const struct sockaddr_in to = { .sin_family = AF_INET };
+    struct sockaddr_un sun = { .sun_family = AF_UNIX };
+    Clock *clock = clock_virtual_new(NS_PER_SEC);
+    AioContext *ctx = aio_context_new("t", clock, NULL);
+    int s = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    struct rlimit before, none;
+    const char *path;
+    UserRelay *r;
+    char byte;
+
+    r = user_relay_new(ctx, (const struct sockaddr *)&to, sizeof(to), &path,
+                       NULL);
+    g_assert_nonnull(r);
+    g_strlcpy(sun.sun_path, path, sizeof(sun.sun_path));
+    g_assert_no_errno(connect(s, (struct sockaddr *)&sun, sizeof(sun)));
+
+    getrlimit(RLIMIT_NOFILE, &before);
+    none = before;
+    none.rlim_cur = dup(s);
+    close(none.rlim_cur);
+    setrlimit(RLIMIT_NOFILE, &none);
+    g_assert_true(aio_poll(ctx, false));
+    g_assert_false(aio_poll(ctx, false));
+    setrlimit(RLIMIT_NOFILE, &before);
+
+    g_assert_cmpint(recv(s, &byte, 1, 0), <, 0);
+    clock_virtual_advance(clock, 100 * NS_PER_MS);
+    test_settle(ctx);
+    /* Nobody is at port 0: accepted, and closed. */
+    g_assert_cmpint(recv(s, &byte, 1, 0), ==, 0);
+    user_relay_free(r);
+    aio_context_free(ctx);
+    clock_free(clock);
+    close(s);
+}
+
 /* ---- bounds ---------------------------------------------------------- */
 
 static unsigned dropped(const User *u)
@@ -633,6 +675,7 @@ int main(int argc, char **argv)
     g_test_add_func("/net/user/hostfwd-taken", test_hostfwd_taken);
     g_test_add_func("/net/user/guestfwd-command", test_guestfwd_command);
     g_test_add_func("/net/user/guestfwd-tcp", test_guestfwd_tcp);
+    g_test_add_func("/net/user/guestfwd-no-fds", test_guestfwd_no_fds);
     g_test_add_func("/net/user/held", test_held);
     g_test_add_func("/net/user/overflow", test_overflow);
     g_test_add_func("/net/user/one-home", test_one_home);
