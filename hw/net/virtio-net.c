@@ -450,7 +450,10 @@ static void announce_call(void *opaque)
 {
     AnnounceCall *call = opaque;
 
-    net_inject(call->n->pairs[0]->tx.q.nq, &call->frame, sizeof(call->frame));
+    if (call->n->link_up) {
+        net_inject(call->n->pairs[0]->tx.q.nq, &call->frame,
+                   sizeof(call->frame));
+    }
 }
 
 void virtio_net_announce(VirtIONet *n, const uint8_t mac[6])

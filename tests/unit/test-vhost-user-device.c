@@ -625,6 +625,10 @@ static void test_announce(void)
     f = fake_net_sent(rig.h->net, 0);
     g_assert_cmpuint(f->bytes, ==, NH_HDR + 60);
     g_assert_cmpmem(f->data + NH_HDR + 6, 6, mac, 6);
+    virtio_net_set_link(rig.h->nic, false);
+    g_assert_cmpint(vu_client_u64(&rig.cl, VU_SEND_RARP, value), ==,
+                    VU_OUT_ACK);
+    g_assert_cmpuint(rig.h->net->frames->len, ==, 1);
     rig_cleanup(&rig);
 }
 

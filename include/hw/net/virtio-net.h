@@ -141,7 +141,10 @@ void virtio_net_reset(VirtIONet *n);
 void virtio_net_set_link(VirtIONet *n, bool up);
 bool virtio_net_link_up(const VirtIONet *n);
 
-/* virtio_net_announce: send a RARP for @mac through the backend. */
+/*
+ * virtio_net_announce: send a RARP for @mac through the backend, unless the
+ * administrator's switch is off.
+ */
 void virtio_net_announce(VirtIONet *n, const uint8_t mac[6]);
 
 /* ---- counters -------------------------------------------------------- */
