@@ -25,11 +25,8 @@ static void send_call(VirtIONetCoalesce *c)
     c->call(c->opaque);
 }
 
-void virtio_net_coalesce_flush(VirtIONetCoalesce *c)
+static void call_if_wanted(VirtIONetCoalesce *c)
 {
-    if (!c->frames) {
-        return;
-    }
     if (virtqueue_should_signal(c->vq)) {
         send_call(c);
     } else {
@@ -39,7 +36,20 @@ void virtio_net_coalesce_flush(VirtIONetCoalesce *c)
 
 static void coalesce_timer(void *opaque)
 {
-    virtio_net_coalesce_flush(opaque);
+    call_if_wanted(opaque);
+}
+
+void virtio_net_coalesce_guest_looks(VirtIONetCoalesce *c)
+{
+    c->frames = 0;
+    c->bytes = 0;
+}
+
+void virtio_net_coalesce_flush(VirtIONetCoalesce *c)
+{
+    if (aio_timer_armed(&c->timer)) {
+        call_if_wanted(c);
+    }
 }
 
 static bool limit_reached(const VirtIONetCoalesce *c)

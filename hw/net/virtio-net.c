@@ -99,6 +99,9 @@ static void queue_call(void *opaque)
 
     QUEUE_STAT_ADD(q, calls, 1);
     event_notifier_set(&q->call);
+    if (!is_tx(q->idx)) {
+        virtio_net_coalesce_guest_looks(&tx_of(q)->q.coalesce);
+    }
 }
 
 /* ---- calls from main ------------------------------------------------- */

@@ -649,6 +649,31 @@ static void test_call_flushed_on_stop(void)
     nic_harness_free(h);
 }
 
+/* A call for receive makes the guest look at transmit, too: bytes count from
+ * there, the deadline does not move. */
+static void test_call_for_the_other_ring(void)
+{
+    NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
+
+    for (unsigned i = 0; i < 4; i++) {
+        nic_harness_post(h, 2048);
+    }
+    nic_harness_kick(h, 0);
+    nic_harness_run(h);
+    vring_driver_enable_call(&h->tx);
+    vring_driver_enable_call(&h->rx);
+    send_and_run(h, 9, 7000);
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
+    nic_harness_step(h, 100 * NS_PER_US);
+    fake_net_deliver(h->net, NULL, "0123456789abcdef", 16);
+    g_assert_cmpuint(nic_harness_calls(h, 0), ==, 1);
+    send_and_run(h, 9, 7000);               /* 126000 bytes in all */
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
+    nic_harness_step(h, 50 * NS_PER_US);
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
+    nic_harness_free(h);
+}
+
 static void test_call_at_once(void)
 {
     NicHarness *h = nic_harness_new(&(NicOptions) {
@@ -761,6 +786,7 @@ int main(int argc, char **argv)
     g_test_add_func("/net/tx/call/bytes", test_call_after_bytes);
     g_test_add_func("/net/tx/call/rejudged", test_call_not_wanted_any_more);
     g_test_add_func("/net/tx/call/stop", test_call_flushed_on_stop);
+    g_test_add_func("/net/tx/call/other-ring", test_call_for_the_other_ring);
     g_test_add_func("/net/tx/call/at-once", test_call_at_once);
     g_test_add_func("/net/tx/call/swapped", test_call_swapped);
     g_test_add_func("/net/tx/new-map", test_new_map);
