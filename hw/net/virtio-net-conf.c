@@ -111,7 +111,7 @@ static const Prop props[] = {
     { "tx", PROP_TX, OURS, FIELD(tx), .fallback = "bh",
       .help = "mitigation of transmit notifications" },
     { "tx-coal-bytes", PROP_U32, OURS, FIELD(tx_coal_bytes),
-      .max = UINT32_MAX, .fallback = "65536",
+      .max = UINT32_MAX, .fallback = "262144",
       .help = "transmit interrupt after this many bytes, 0 = no such limit" },
     { "tx-coal-frames", PROP_U32, OURS, FIELD(tx_coal_frames),
       .max = UINT32_MAX, .fallback = "64",
@@ -275,7 +275,7 @@ void virtio_net_conf_init(VirtIONetConf *conf)
         .tx_timer_ns = 150000,
         .tx_coal_frames = 64,
         .tx_coal_usecs = 150,
-        .tx_coal_bytes = 65536,
+        .tx_coal_bytes = 262144,
         .rx_queue_size = 256,
         .tx_queue_size = 256,
     };

@@ -36,7 +36,7 @@ static void test_defaults(void)
     g_assert_cmpuint(conf.tx_queue_size, ==, 256);
     g_assert_cmpuint(conf.tx_coal_frames, ==, 64);
     g_assert_cmpuint(conf.tx_coal_usecs, ==, 150);
-    g_assert_cmpuint(conf.tx_coal_bytes, ==, 65536);
+    g_assert_cmpuint(conf.tx_coal_bytes, ==, 262144);
     g_assert_cmpuint(conf.rx_coal_frames, ==, 0);
     g_assert_cmpuint(conf.rx_coal_usecs, ==, 0);
     g_assert_cmphex(conf.features_off, ==, 0);

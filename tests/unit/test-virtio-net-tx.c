@@ -608,9 +608,9 @@ static void test_call_after_bytes(void)
     NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
 
     vring_driver_enable_call(&h->tx);
-    send_and_run(h, 8, 7000);
+    send_and_run(h, 37, 7000);              /* 259000 of 262144 */
     g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
-    send_and_run(h, 2, 7000);
+    send_and_run(h, 1, 7000);
     g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
     nic_harness_free(h);
 }
@@ -662,12 +662,12 @@ static void test_call_for_the_other_ring(void)
     nic_harness_run(h);
     vring_driver_enable_call(&h->tx);
     vring_driver_enable_call(&h->rx);
-    send_and_run(h, 9, 7000);
+    send_and_run(h, 30, 7000);
     g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
     nic_harness_step(h, 100 * NS_PER_US);
     fake_net_deliver(h->net, NULL, "0123456789abcdef", 16);
     g_assert_cmpuint(nic_harness_calls(h, 0), ==, 1);
-    send_and_run(h, 9, 7000);               /* 126000 bytes in all */
+    send_and_run(h, 33, 7000);              /* 441000 bytes in all */
     g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
     nic_harness_step(h, 50 * NS_PER_US);
     g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);

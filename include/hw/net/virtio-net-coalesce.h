@@ -7,14 +7,15 @@
  * Why: with vhost-user each call passes through the main loop of the stock
  * QEMU; a transmit completion the guest does not wait for is not worth that.
  * Moderating it brings UDP from 0.8 to 1.4 of the built-in device at no cost
- * in latency; the byte limit keeps TCP's small queue (two packets of up to
- * 64 KiB) moving.
+ * in latency; the byte limit keeps TCP's small queue moving.  Its default is
+ * four GSO packets: with one (64 KiB) most calls of a bulk stream are due to
+ * it, and TCP 64K loses 7 % with tx=bh and 8 % with tx=timer (six rounds).
  *
  * A call for the other ring of the pair makes a guest look at this one as
  * well (Linux cleans its transmit ring whenever it polls for receive), so
  * frames and bytes count from there; the deadline stays where it was.  On a
- * stream with acknowledgements that saves the calls that the byte limit would
- * bring: TCP 64K goes from 1.0 to 1.1 of the built-in device.
+ * stream with acknowledgements that saves calls that nobody waits for: TCP
+ * 64K gains another 9 %.
  *
  * All functions: the queue's context.
  */
