@@ -212,7 +212,7 @@ bool aio_handlers_dispatch(AioContext *ctx, int n)
     for (int i = 0; i < n; i++) {
         AioHandler *h = ctx->events[i].data.ptr;
 
-        if (h) {        /* NULL is the context's own notifier */
+        if (h) {        /* NULL: the context's notifier or timerfd */
             progress |= handler_dispatch(h, ctx->events[i].events);
         }
     }

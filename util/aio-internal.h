@@ -53,6 +53,7 @@ struct AioContext {
     Clock *clock;
     int epfd;
     EventNotifier notifier;     /* in epfd, edge-triggered, never read */
+    int timer_fd;               /* likewise */
 
     /* Written when the owner changes, read by any thread. */
     _Atomic(const void *) owner;
@@ -67,6 +68,7 @@ struct AioContext {
     _Alignas(AIO_CACHE_LINE)
     AioBHList local_bhs;        /* scheduled by the owner itself */
     AioTimer *timers;           /* armed, by deadline */
+    int64_t timer_fd_ns;        /* what it was last armed for */
     AioTimer *due_timers;       /* being run, by deadline */
     AioPollState poll;
     LIST_HEAD(, AioHandler) handlers;

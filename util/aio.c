@@ -21,15 +21,21 @@
  * timeout zero, so that descriptors get their turn while bottom halves keep
  * rescheduling each other.
  *
+ * Deadlines end a sleep through a timerfd, armed for the first one.  A timeout
+ * of the wait itself would be armed and taken back at each sleep, and in a
+ * virtual machine each of the two is an exit: 10 us of CPU a sleep, against 4
+ * with a timerfd that stays armed while later deadlines come and go (request
+ * and response, 70 us a round).  It is one more system call only when the
+ * first deadline moves ahead of what is armed.
+ *
  * Limits: aio_poll() does not nest on one context.
  */
 #include "aio-internal.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "util/report.h"
@@ -52,7 +58,15 @@ static bool aio_context_open(AioContext *ctx, GError **errp)
     if (!event_notifier_init(&ctx->notifier, false, errp)) {
         return false;
     }
-    if (epoll_ctl(ctx->epfd, EPOLL_CTL_ADD, ctx->notifier.fd, &ev) < 0) {
+    ctx->timer_fd = timerfd_create(CLOCK_MONOTONIC,
+                                   TFD_NONBLOCK | TFD_CLOEXEC);
+    if (ctx->timer_fd < 0) {
+        vnet_set_error(errp, "cannot create a timerfd: %s",
+                       g_strerror(errno));
+        return false;
+    }
+    if (epoll_ctl(ctx->epfd, EPOLL_CTL_ADD, ctx->notifier.fd, &ev) < 0 ||
+        epoll_ctl(ctx->epfd, EPOLL_CTL_ADD, ctx->timer_fd, &ev) < 0) {
         vnet_set_error(errp, "cannot watch an eventfd: %s",
                        g_strerror(errno));
         return false;
@@ -63,6 +77,9 @@ static bool aio_context_open(AioContext *ctx, GError **errp)
 static void aio_context_destroy(AioContext *ctx)
 {
     event_notifier_cleanup(&ctx->notifier);
+    if (ctx->timer_fd >= 0) {
+        close(ctx->timer_fd);
+    }
     if (ctx->epfd >= 0) {
         close(ctx->epfd);
     }
@@ -82,6 +99,7 @@ AioContext *aio_context_new(const char *name, Clock *clock, GError **errp)
     ctx->name = g_strdup(name);
     ctx->clock = clock;
     ctx->notifier.fd = -1;
+    ctx->timer_fd = -1;
     aio_bhs_init(ctx);
     if (!aio_context_open(ctx, errp)) {
         aio_context_destroy(ctx);
@@ -174,39 +192,33 @@ void aio_notify(AioContext *ctx)
 }
 
 /*
- * epoll_wait() with nanoseconds.  Kernels before 5.11 lack epoll_pwait2();
- * there the epoll descriptor itself is waited for, then looked at.
+ * Have the timerfd fire at the first deadline, or before it.  What it is armed
+ * for is left alone while that is good enough: it may fire for a deadline that
+ * has been taken back, which ends one sleep for nothing.
  */
-static int aio_epoll(AioContext *ctx, int64_t timeout_ns)
+static void aio_arm_timer_fd(AioContext *ctx, int64_t now_ns)
 {
-    static atomic_bool no_pwait2;
-    struct timespec ts = {
-        .tv_sec = timeout_ns / NS_PER_SEC,
-        .tv_nsec = timeout_ns % NS_PER_SEC,
+    int64_t deadline_ns = aio_next_deadline_ns(ctx);
+    struct itimerspec spec = {
+        .it_value.tv_sec = deadline_ns / NS_PER_SEC,
+        .it_value.tv_nsec = deadline_ns % NS_PER_SEC,
     };
-    struct timespec *tsp = timeout_ns < 0 ? NULL : &ts;
-    struct pollfd pfd = { .fd = ctx->epfd, .events = POLLIN };
-    int n;
 
-    if (timeout_ns > 0) {
-        if (!atomic_load_explicit(&no_pwait2, memory_order_relaxed)) {
-            n = epoll_pwait2(ctx->epfd, ctx->events, AIO_MAX_EVENTS, tsp,
-                             NULL);
-            if (n >= 0 || errno != ENOSYS) {
-                return n;
-            }
-            atomic_store_explicit(&no_pwait2, true, memory_order_relaxed);
-        }
-        if (ppoll(&pfd, 1, tsp, NULL) < 0) {
-            return -1;
-        }
-        timeout_ns = 0;
+    if (ctx->timer_fd_ns > now_ns && ctx->timer_fd_ns <= deadline_ns) {
+        return;
     }
-    return epoll_wait(ctx->epfd, ctx->events, AIO_MAX_EVENTS,
-                      timeout_ns < 0 ? -1 : 0);
+    ctx->timer_fd_ns = deadline_ns;
+    if (timerfd_settime(ctx->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL) < 0) {
+        g_error("timerfd_settime: %s", g_strerror(errno));
+    }
 }
 
-/* Returns the number of events, 0 after a signal. */
+/*
+ * @timeout_ns: 0: do not sleep; -1: no limit; else the time that is left to
+ *              the first deadline
+ *
+ * Returns the number of events, 0 after a signal.
+ */
 static int aio_wait(AioContext *ctx, int64_t timeout_ns)
 {
     int n;
@@ -218,7 +230,11 @@ static int aio_wait(AioContext *ctx, int64_t timeout_ns)
             timeout_ns = 0;
         }
     }
-    n = aio_epoll(ctx, timeout_ns);
+    if (timeout_ns > 0) {
+        aio_arm_timer_fd(ctx, aio_next_deadline_ns(ctx) - timeout_ns);
+    }
+    n = epoll_wait(ctx->epfd, ctx->events, AIO_MAX_EVENTS,
+                   timeout_ns ? -1 : 0);
     atomic_store_explicit(&ctx->notify_me, false, memory_order_relaxed);
     if (n < 0 && errno != EINTR) {
         g_error("epoll_wait: %s", g_strerror(errno));
@@ -278,7 +294,8 @@ static int aio_wait_polling(AioContext *ctx, int64_t timeout_ns,
         timeout_ns = aio_timeout_ns(ctx);
     }
     n = aio_wait(ctx, timeout_ns);
-    timed_out = !n && !aio_notified(ctx);
+    /* A lone event at a deadline is the timerfd's. */
+    timed_out = n <= 1 && !aio_notified(ctx) && aio_timeout_ns(ctx) == 0;
     aio_poll_account(&ctx->poll, timed_out ? AIO_POLL_TIMER : AIO_POLL_EVENT,
                      polled_ns, clock_now_ns(real) - start_ns);
     return n;

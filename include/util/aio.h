@@ -10,7 +10,7 @@
  * thread that sets it up counts as the owner.
  *
  * One iteration of the loop, in this order: wait (busy polling first if it
- * is enabled, then epoll with a nanosecond timeout that ends at the first
+ * is enabled, then epoll, ended at the latest by a timerfd at the first
  * timer), run ready handlers, run due timers, run the bottom halves that were
  * scheduled before this point.  A bottom half that is scheduled while bottom
  * halves run waits for the next iteration, behind handlers and timers: that

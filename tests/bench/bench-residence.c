@@ -10,7 +10,7 @@
  * of this program's own; this thread is the driver and the host.  Each sample
  * starts when the device thread sleeps, so the wake-up of a thread on another
  * CPU is in the figure.  The linker's --wrap puts clocks into writev, write
- * and epoll_pwait2, as the device thread calls them.
+ * and epoll_wait, as the device thread calls them.
  *
  * Usage: bench-residence [SAMPLES] [bh|timer]
  */
@@ -91,21 +91,6 @@ static void after_wait(void)
 {
     __atomic_store_n(&asleep, 0, __ATOMIC_RELAXED);
     __atomic_add_fetch(&wakeups, 1, __ATOMIC_RELAXED);
-}
-
-int __real_epoll_pwait2(int fd, struct epoll_event *ev, int n,
-                        const struct timespec *t, const sigset_t *set);
-int __wrap_epoll_pwait2(int fd, struct epoll_event *ev, int n,
-                        const struct timespec *t, const sigset_t *set);
-int __wrap_epoll_pwait2(int fd, struct epoll_event *ev, int n,
-                        const struct timespec *t, const sigset_t *set)
-{
-    int ready;
-
-    before_wait(!t || t->tv_nsec || t->tv_sec);
-    ready = __real_epoll_pwait2(fd, ev, n, t, set);
-    after_wait();
-    return ready;
 }
 
 int __real_epoll_wait(int fd, struct epoll_event *ev, int n, int timeout);
