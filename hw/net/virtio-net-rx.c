@@ -512,7 +512,7 @@ void virtio_net_rx_quiesce(VirtIONetRx *rx)
     win_unpop(rx);
     publish(rx, 0);
     virtio_net_coalesce_flush(&rx->q.coalesce);
-    virtio_net_queue_disarm(&rx->q);
+    virtqueue_disarm(rx->q.vq);
 }
 
 void virtio_net_rx_init(VirtIONetRx *rx)

@@ -396,7 +396,12 @@ void virtio_net_tx_quiesce(VirtIONetTx *tx)
     aio_timer_del(&tx->deadline);
     net_cancel_tx(tx->q.nq);
     virtio_net_coalesce_flush(&tx->q.coalesce);
-    virtio_net_queue_disarm(&tx->q);
+    /*
+     * Chains may wait now that the driver owes no kick for.  Whoever serves
+     * the ring next polls it at its start; a kick from us would not reach
+     * it, but the front-end's own handler of the eventfd.
+     */
+    virtqueue_disarm(tx->q.vq);
 }
 
 /* ---- wake-up sources ------------------------------------------------- */

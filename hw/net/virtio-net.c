@@ -73,13 +73,6 @@ bool virtio_net_queue_usable(VirtIONetQueue *q)
     return !virtqueue_broken(q->vq);
 }
 
-void virtio_net_queue_disarm(VirtIONetQueue *q)
-{
-    if (virtqueue_disarm(q->vq)) {
-        event_notifier_set(&q->kick);
-    }
-}
-
 static void queue_broken(void *opaque, const char *why)
 {
     VirtIONetQueue *q = opaque;

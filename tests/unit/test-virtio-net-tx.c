@@ -292,8 +292,8 @@ static void test_stop_while_full(void)
     g_assert_cmpint(eventfd_read(h->kick[1], &kicks), ==, 0);
     base = virtio_net_queue_stop(h->nic, 1);
     g_assert_cmpuint(base, ==, 2);
-    /* eight wait, the driver owes no kick: the next owner has one */
-    g_assert_cmpint(eventfd_read(h->kick[1], &kicks), ==, 0);
+    /* the eventfd is the driver's and the front-end's: never written here */
+    g_assert_cmpint(eventfd_read(h->kick[1], &kicks), <, 0);
     g_assert_cmpuint(virtio_net_queue_stop(h->nic, 1), ==, 2);
     g_assert_cmpuint(nic_harness_tx_used(h), ==, 2);
     fake_net_ready(h->net, UINT_MAX);

@@ -245,11 +245,4 @@ static inline bool virtio_net_queue_live(const VirtIONetQueue *q)
  */
 bool virtio_net_queue_usable(VirtIONetQueue *q);
 
-/*
- * virtio_net_queue_disarm: leave the ring to an owner that knows nothing of
- * us.  If chains wait that the driver owes no kick for, the kick is given
- * in its place: whoever holds the eventfd next looks at the ring.
- */
-void virtio_net_queue_disarm(VirtIONetQueue *q);
-
 #endif /* HW_NET_VIRTIO_NET_INTERNAL_H */
