@@ -39,6 +39,7 @@ TAP = {
     'stop and cont under traffic': scenarios.stop_continue,
     'link down and up': scenarios.link_down_up,
     'guest reboots under traffic': _reboot('reboot'),
+    'guest shuts down and boots': scenarios.shut_down_and_boot,
 }
 STUCK = {
     'backend that stops reading and resumes': scenarios.stuck_backend,

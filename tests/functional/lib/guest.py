@@ -159,9 +159,22 @@ class Guest:
         self._wait_agent(boots + 1)
 
     def reboot(self):
-        """Has the guest reboot itself, at once; waits for the agent."""
+        """Has the guest reboot itself, its drivers unasked; waits for the
+        agent.
+
+        By SysRq, since "reboot -f" under transmit can hang Linux, see
+        scenarios.reboot().
+        """
+        self._reboot('echo b >/proc/sysrq-trigger')
+
+    def shut_down_and_boot(self):
+        """Has the guest's kernel shut its devices down and reboot; waits
+        for the agent."""
+        self._reboot('reboot -f')
+
+    def _reboot(self, command):
         boots = self.agent.boots
-        self.spawn('reboot -f')
+        self.spawn(command)
         self._wait_agent(boots + 1)
 
     def kernel_complaints(self):

@@ -277,3 +277,26 @@ class UdpSource(_UdpServer):
             self.sent += 1
             due += self.gap_us / 1e6
             select.select([], [], [], max(0, due - time.monotonic()))
+
+
+class UdpBroadcast(_UdpServer):
+    """Sends datagrams to all on the net without end, wanted or not.
+
+    No neighbour has to be known, so they go on while the guest is away.
+    """
+    _GAP_S = 200e-6
+
+    def __init__(self, net):
+        self.everyone = net.host_addr.rpartition('.')[0] + '.255'
+        self.sent = 0
+        super().__init__(net)
+
+    def _prepare(self):
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+
+    def _serve(self):
+        while not self.closing:
+            self.sock.sendto(datagram(1, self.sent, 0, 512),
+                             (self.everyone, 9))
+            self.sent += 1
+            select.select([], [], [], self._GAP_S)
