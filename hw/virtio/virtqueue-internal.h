@@ -87,7 +87,7 @@ typedef struct VringOps {
     void (*signalled)(VirtQueue *vq);
     void (*park)(VirtQueue *vq);
     VirtQueueArm (*arm)(VirtQueue *vq, unsigned window);
-    bool (*disarm)(VirtQueue *vq);
+    void (*disarm)(VirtQueue *vq);
     bool (*avail_moved)(const VirtQueue *vq);
     uint16_t (*last_avail)(const VirtQueue *vq);
 } VringOps;

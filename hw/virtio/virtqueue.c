@@ -365,9 +365,11 @@ VirtQueueArm virtqueue_arm(VirtQueue *vq, unsigned window)
     return vq->live ? vq->ops->arm(vq, window) : VQ_ARM_EMPTY;
 }
 
-bool virtqueue_disarm(VirtQueue *vq)
+void virtqueue_disarm(VirtQueue *vq)
 {
-    return vq->live && vq->ops->disarm(vq);
+    if (vq->live) {
+        vq->ops->disarm(vq);
+    }
 }
 
 bool virtqueue_avail_moved(const VirtQueue *vq)

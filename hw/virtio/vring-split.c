@@ -572,7 +572,7 @@ static VirtQueueArm split_arm(VirtQueue *vq, unsigned window)
     return moved < window ? VQ_ARM_PARTIAL : VQ_ARM_CROSSED;
 }
 
-static bool split_disarm(VirtQueue *vq)
+static void split_disarm(VirtQueue *vq)
 {
     VringSplit *r = &vq->split;
 
@@ -580,9 +580,8 @@ static bool split_disarm(VirtQueue *vq)
         set_avail_event(vq, r->last_avail);
     }
     set_used_flags(vq, 0);
-    /* As in split_arm(). */
+    /* As in split_arm(), where the look is the next owner's. */
     vring_full_barrier();
-    return split_look(vq) && r->avail_seen != r->last_avail;
 }
 
 static bool split_avail_moved(const VirtQueue *vq)

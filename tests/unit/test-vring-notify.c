@@ -265,17 +265,15 @@ static void run_disarm(uint64_t features)
 
     scan_to_end(h);
     virtqueue_arm(h->vq, 32);
-    g_assert_false(virtqueue_disarm(h->vq));
+    virtqueue_disarm(h->vq);
     g_assert_cmpuint(vring_driver_used_flags(&h->drv), ==, 0);
     add(h);
     g_assert_true(vring_driver_wants_kick(&h->drv));
-    /* What waits now is known, and that nobody will be kicked for it. */
-    g_assert_true(virtqueue_disarm(h->vq));
     scan_to_end(h);
     virtqueue_park(h->vq);
+    virtqueue_disarm(h->vq);
     add(h);
-    g_assert_false(vring_driver_wants_kick(&h->drv));
-    g_assert_true(virtqueue_disarm(h->vq));
+    g_assert_true(vring_driver_wants_kick(&h->drv));
     vring_harness_free(h);
 }
 
@@ -350,7 +348,7 @@ static void test_receive_stall(void)
 }
 
 /*
- * F21: an index learned by arm, disarm or avail_moved; the entry behind it
+ * F21: an index learned by arm, pop or avail_moved; the entry behind it
  * is read after it.  (The order itself is what the race test's stream shows
  * under a thread sanitizer; here: the entry is the new one.)
  */
@@ -369,7 +367,8 @@ static void test_entry_after_index(void)
         if (i % 3 == 0) {
             g_assert_cmpint(virtqueue_arm(h->vq, 1), ==, VQ_ARM_CROSSED);
         } else if (i % 3 == 1) {
-            g_assert_true(virtqueue_disarm(h->vq));
+            /* Learned by the pop itself. */
+            virtqueue_disarm(h->vq);
         } else {
             g_assert_true(virtqueue_avail_moved(h->vq));
         }

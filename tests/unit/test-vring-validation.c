@@ -490,16 +490,6 @@ static void test_jump_found_by_arm(void)
     vring_harness_free(h);
 }
 
-static void test_jump_found_by_disarm(void)
-{
-    VringHarness *h = vring_harness_new(256, VH_EVENT_IDX);
-
-    vring_driver_set_avail_idx(&h->drv, 257);
-    g_assert_false(virtqueue_disarm(h->vq));
-    vring_harness_assert_broken(h, JUMP);
-    vring_harness_free(h);
-}
-
 /* An index that was seen and is taken back. */
 static void test_index_backwards(void)
 {
@@ -539,8 +529,6 @@ int main(int argc, char **argv)
                     test_too_many_in_flight);
     g_test_add_func("/vring/validation/jump-found-by-arm",
                     test_jump_found_by_arm);
-    g_test_add_func("/vring/validation/jump-found-by-disarm",
-                    test_jump_found_by_disarm);
     g_test_add_func("/vring/validation/index-backwards",
                     test_index_backwards);
 

@@ -29,8 +29,9 @@
  *                        the kick is acted upon
  *   window_has_deadline  a hold never lacks its deadline
  *   deadline_kept        a running deadline is not put off
- *   handover_awake       after quiesce nobody sleeps on a window: the next
- *                        packet kicks, or the waiting work was remembered
+ *   handover_awake       after quiesce nobody sleeps on a window: an owner
+ *                        that looked once, and did nothing to the ring,
+ *                        is kicked for the next packet
  *   owner_only           nothing is popped or sent by a context that does not
  *                        own the queue, or while it is stopped
  *   once_in_order        every packet is sent once, in ring order
@@ -48,9 +49,9 @@
  * Taking a rule out (each must make a property fail):
  *   NO_BARRIER NO_RECHECK            in the arm
  *   NO_DRIVER_BARRIER                in the driver
- *   NO_DISARM NO_DISARM_BARRIER NO_DISARM_RECHECK NO_DRAIN NO_CANCEL
+ *   NO_DISARM NO_DISARM_BARRIER NO_DRAIN NO_CANCEL
  *                                    in quiesce
- *   NO_START_POLL                    in start
+ *   NO_START_POLL NO_START_LOOK      in start, ours and the other owner's
  *   NO_RESCHEDULE                    after a full budget
  *   NO_RESUME                        after the backend was full
  *   NO_PUBLISH                       before the arm
@@ -162,10 +163,10 @@
 #else
 #define ARRIVED             SUB(avail, seen)
 #endif
-#ifdef NO_DISARM_RECHECK
-#define WORK_LEFT           false
+#ifdef NO_START_LOOK
+#define WORK_FOUND          false
 #else
-#define WORK_LEFT           (avail != seen)
+#define WORK_FOUND          (avail != seen)
 #endif
 
 #define NEVER               M   /* a hold with kicks off has no window */
@@ -192,7 +193,6 @@ byte seen = START;              /* next position to pop */
 byte window = 1;
 byte asked = START;             /* event word in program order */
 bool pending;                   /* the backend holds the last popped packet */
-bool work_waits;                /* quiesce left work behind */
 bool started = true;
 bit owner;
 bool bh[2];                     /* flush bottom half scheduled, per context */
@@ -205,7 +205,7 @@ byte sent = START;              /* ghost: next position to go out */
 /* Main's. */
 bool stop_wanted;
 bool owned = true;              /* ghost: somebody must serve the queue */
-bool foreign_waits;             /* ghost: an owner that starts on a kick */
+bool foreign_waits;             /* ghost: an owner that waits for a kick */
 
 /* Names of the properties; never true, so that asserting one reports it. */
 bool waits_covered, window_respected, window_has_deadline;
@@ -506,7 +506,6 @@ armed:
 quiesce:
     atomic {
         DISARM_BARRIER;
-        work_waits = WORK_LEFT;
         state = STOPPED;
         stop_wanted = false;
         rest()
@@ -547,15 +546,14 @@ init
             owned = true;
             if
             :: kick = false     /* gone with the old eventfd */
-            :: foreign_waits = true
+            :: foreign_waits = !WORK_FOUND
             fi
         }
 end_foreign:
-        /* vhost-user: a ring may be started by its first kick */
+        /* vhost-user: a ring may be started by a look and its first kick */
         atomic {
-            !foreign_waits || kick || work_waits ->
+            !foreign_waits || kick ->
             foreign_waits = false;
-            work_waits = false;
             started = true;
 #ifdef NO_START_POLL
             state = IDLE;
@@ -585,7 +583,7 @@ end:
 #endif
     :: started && state == HOLDING && !timer[owner] ->
         assert(window_has_deadline)
-    :: foreign_waits && !work_waits && UNANNOUNCED -> assert(handover_awake)
+    :: foreign_waits && UNANNOUNCED -> assert(handover_awake)
     :: (state == IDLE || state == HOLDING || state == STOPPED) &&
        used != sent -> assert(complete_before_rest)
     od

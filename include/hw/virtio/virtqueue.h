@@ -232,11 +232,12 @@ VirtQueueArm virtqueue_arm(VirtQueue *vq, unsigned window);
 
 /*
  * virtqueue_disarm: leave the ring to an owner that knows nothing of our
- * window: event index at the next chain, flags 0, barrier, look.
+ * window: event index at the next chain, flags 0, barrier.
  *
- * Returns true if chains wait that nobody will be kicked for.
+ * Chains may wait by then that nobody will be kicked for: the next owner has
+ * to look at the ring once, after this.
  */
-bool virtqueue_disarm(VirtQueue *vq);
+void virtqueue_disarm(VirtQueue *vq);
 
 /*
  * virtqueue_avail_moved: has the driver published since the last scan?  One
