@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "hw/net/virtio-net-conf.h"
+#include "huge-ram.h"
 #include "rewrite.h"
 #include "spawn.h"
 #include "stock.h"
@@ -46,6 +47,12 @@ static bool is_7_2(void *opaque)
     g_autofree char *text = stock_version_text(opaque);
 
     return text && g_str_has_prefix(text, "QEMU emulator version 7.2.");
+}
+
+/* LaunchEnv.open_ram */
+static int open_ram(G_GNUC_UNUSED void *opaque)
+{
+    return huge_ram_open();
 }
 
 /* ---- kinds of plans ---------------------------------------------------- */
@@ -158,7 +165,12 @@ static int carry_out(LaunchPlan *plan, const char *stock, GError **errp)
 static int run(int argc, char **argv, GError **errp)
 {
     g_autofree char *stock = stock_find(errp);
-    LaunchEnv env = { kvm_usable(), is_7_2, stock };
+    LaunchEnv env = {
+        .kvm_usable = kvm_usable(),
+        .stock_fears_msix = is_7_2,
+        .open_ram = open_ram,
+        .opaque = stock,
+    };
     LaunchPlan *plan;
     int status;
 

@@ -94,6 +94,19 @@ static bool ram_size(const CmdLine *cmd, guint64 *bytes, GError **errp)
     return true;
 }
 
+/* ---- shared memory ----------------------------------------------------- */
+
+/* Huge pages need addresses and offsets that agree modulo their size. */
+#define RAM_FILE_ALIGN  2097152
+
+/* The file's path if memory is to be one; NULL: a memfd.  Caller frees. */
+static char *ram_file(const LaunchEnv *env)
+{
+    int fd = env->open_ram ? env->open_ram(env->opaque) : -1;
+
+    return fd < 0 ? NULL : g_strdup_printf("/proc/self/fd/%d", fd);
+}
+
 /* ---- main memory without a backend ------------------------------------- */
 
 static const char *ram_id(const char *machine)
@@ -102,7 +115,20 @@ static const char *ram_id(const char *machine)
                                                            : "pc.ram";
 }
 
-static bool add_backend(CmdLine *cmd, GError **errp)
+static char *new_backend(const LaunchEnv *env, const char *id, guint64 bytes)
+{
+    g_autofree char *path = ram_file(env);
+
+    if (!path) {
+        return g_strdup_printf("memory-backend-memfd,id=%s,share=on,size=%"
+                               G_GUINT64_FORMAT, id, bytes);
+    }
+    return g_strdup_printf("memory-backend-file,id=%s,share=on,size=%"
+                           G_GUINT64_FORMAT ",mem-path=%s,align=%d",
+                           id, bytes, path, RAM_FILE_ALIGN);
+}
+
+static bool add_backend(CmdLine *cmd, const LaunchEnv *env, GError **errp)
 {
     g_autofree char *machine = machine_option(cmd, "type");
     const char *id = ram_id(machine);
@@ -121,9 +147,7 @@ static bool add_backend(CmdLine *cmd, GError **errp)
                        bytes, cmdline_at(cmd, i)->value, id);
         return false;
     }
-    cmdline_append(cmd, "-object",
-                   g_strdup_printf("memory-backend-memfd,id=%s,share=on,"
-                                   "size=%" G_GUINT64_FORMAT, id, bytes));
+    cmdline_append(cmd, "-object", new_backend(env, id, bytes));
     cmdline_append(cmd, "-machine",
                    g_strdup_printf("memory-backend=%s", id));
     return true;
@@ -162,15 +186,29 @@ static bool is_shared(KeyVal *kv, bool otherwise)
     return otherwise;
 }
 
-static void share_memfd(CmdLine *cmd, guint i, KeyVal *kv)
+static void share(CmdLine *cmd, guint i, KeyVal *kv)
 {
-    keyval_set(kv, "qom-type", "memory-backend-memfd");
     keyval_set_bool(kv, "share", true);
     cmdline_edit(cmd, i, keyval_format(kv));
 }
 
+static void share_ram(CmdLine *cmd, guint i, KeyVal *kv, const LaunchEnv *env)
+{
+    g_autofree char *path = ram_file(env);
+
+    if (path) {
+        keyval_set(kv, "qom-type", "memory-backend-file");
+        keyval_set(kv, "mem-path", path);
+        keyval_set_uint(kv, "align", RAM_FILE_ALIGN);
+    } else {
+        keyval_set(kv, "qom-type", "memory-backend-memfd");
+    }
+    share(cmd, i, kv);
+}
+
 static bool rewrite_backend(CmdLine *cmd, guint i, KeyVal *kv,
-                            GPtrArray *main_ids, GError **errp)
+                            GPtrArray *main_ids, const LaunchEnv *env,
+                            GError **errp)
 {
     const char *type = keyval_peek(kv, "qom-type");
     const char *id = keyval_peek(kv, "id");
@@ -178,9 +216,10 @@ static bool rewrite_backend(CmdLine *cmd, guint i, KeyVal *kv,
     if (!type || !id) {
         return true;
     }
-    if (!strcmp(type, "memory-backend-ram") ||
-        (!strcmp(type, "memory-backend-memfd") && !is_shared(kv, true))) {
-        share_memfd(cmd, i, kv);
+    if (!strcmp(type, "memory-backend-ram")) {
+        share_ram(cmd, i, kv, env);
+    } else if (!strcmp(type, "memory-backend-memfd") && !is_shared(kv, true)) {
+        share(cmd, i, kv);
     } else if (!strcmp(type, "memory-backend-file") && !is_shared(kv, false) &&
                g_ptr_array_find_with_equal_func(main_ids, id, g_str_equal,
                                                 NULL)) {
@@ -192,7 +231,7 @@ static bool rewrite_backend(CmdLine *cmd, guint i, KeyVal *kv,
     return true;
 }
 
-bool memory_rewrite(CmdLine *cmd, GError **errp)
+bool memory_rewrite(CmdLine *cmd, const LaunchEnv *env, GError **errp)
 {
     g_autoptr(GPtrArray) main_ids = main_backends(cmd);
     guint i;
@@ -200,12 +239,13 @@ bool memory_rewrite(CmdLine *cmd, GError **errp)
     CMDLINE_FOREACH (cmd, "object", i) {
         KeyVal *kv = keyval_parse("-object", cmdline_at(cmd, i)->value,
                                   "qom-type", NULL);
-        bool good = !kv || rewrite_backend(cmd, i, kv, main_ids, errp);
+        bool good = !kv || rewrite_backend(cmd, i, kv, main_ids, env,
+                                           errp);
 
         keyval_free(kv);
         if (!good) {
             return false;
         }
     }
-    return main_ids->len > 0 || add_backend(cmd, errp);
+    return main_ids->len > 0 || add_backend(cmd, env, errp);
 }

@@ -8,19 +8,20 @@
 #ifndef LAUNCHER_MEMORY_H
 #define LAUNCHER_MEMORY_H
 
-#include "cmdline.h"
+#include "rewrite.h"
 
 /*
  * memory_rewrite: edit @cmd.
  *
- * No backend given: a shared memfd named as the machine's own RAM would be,
- * so that migration streams match.  A private memory-backend-ram becomes a
- * shared memfd of the same id.  What cannot be changed without changing its
- * meaning (private file memory) is an error.
+ * No backend given: shared memory named as the machine's own RAM would be,
+ * so that migration streams match.  A private memory-backend-ram becomes
+ * shared memory of the same id.  Either is a memfd, or the file that the
+ * environment opens.  What cannot be changed without changing its meaning
+ * (private file memory) is an error.
  *
  * Returns false with @errp set: one line that names option and remedy.
  */
-bool memory_rewrite(CmdLine *cmd, GError **errp);
+bool memory_rewrite(CmdLine *cmd, const LaunchEnv *env, GError **errp);
 
 /*
  * memory_parse_size: the size in -m: a number with a suffix B, K, M, G, T, P

@@ -304,7 +304,7 @@ static bool make_plan(LaunchPlan *plan, const LaunchEnv *env, GError **errp)
     }
     plan->kind = LAUNCH_SERVE;
     note_globals(plan);
-    return memory_rewrite(plan->cmd, errp);
+    return memory_rewrite(plan->cmd, env, errp);
 }
 
 LaunchPlan *launch_plan_new(int argc, char **argv, const LaunchEnv *env,

@@ -23,6 +23,11 @@ typedef struct LaunchEnv {
      * under TCG?  Asked only if it matters.
      */
     bool (*stock_fears_msix)(void *opaque);
+    /*
+     * Descriptor of an empty file that is to be guest memory, for QEMU to
+     * inherit; -1: a memfd is as good.  Asked once for each memory.
+     */
+    int (*open_ram)(void *opaque);
     void *opaque;
 } LaunchEnv;
 

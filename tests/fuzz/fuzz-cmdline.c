@@ -16,6 +16,11 @@
 
 #include "rewrite.h"
 
+static int open_ram(void *opaque)
+{
+    return *(const uint8_t *)opaque & 4 ? 5 : -1;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static bool fears_msix(void *opaque)
@@ -81,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     g_autofree char *text = NULL;
     g_auto(GStrv) argv = NULL;
     g_autoptr(GError) err = NULL;
-    LaunchEnv env = { .stock_fears_msix = fears_msix };
+    LaunchEnv env = { .stock_fears_msix = fears_msix, .open_ram = open_ram };
     LaunchPlan *plan;
 
     if (!size) {

@@ -23,6 +23,7 @@
 enum {
     FEARS_MSIX = 1 << 0,
     HAS_KVM = 1 << 1,
+    RAM_FILES = 1 << 2,         /* a new one for each memory, from 70 on */
 };
 
 typedef struct Case {
@@ -265,6 +266,33 @@ static const Case cases[] = {
       "-numa node,memdev=a "
       "-object memory-backend-memfd,id=b,size=1G,prealloc=on,share=on "
       "-numa node,memdev=b " VU " " NIC, "" },
+    { "ram-file", RAM_FILES, "-m 2G " USER " " NIC,
+      "-m 2G " VU " " NIC " -object memory-backend-file,id=pc.ram,share=on,"
+      "size=2147483648,mem-path=/proc/self/fd/70,align=2097152 "
+      "-machine memory-backend=pc.ram", "" },
+    { "ram-file-for-private-ram", RAM_FILES,
+      "-machine pc,memory-backend=pc.ram -object {\"qom-type\":"
+      "\"memory-backend-ram\",\"id\":\"pc.ram\",\"size\":1024} "
+      USER " " NIC,
+      "-machine pc,memory-backend=pc.ram -object {\"qom-type\":"
+      "\"memory-backend-file\",\"id\":\"pc.ram\",\"size\":1024,"
+      "\"mem-path\":\"/proc/self/fd/70\",\"align\":2097152,"
+      "\"share\":true} " VU " " NIC, "" },
+    { "ram-file-each", RAM_FILES,
+      "-object memory-backend-ram,id=a,size=1G -numa node,memdev=a "
+      "-object memory-backend-ram,id=b,size=1G -numa node,memdev=b "
+      USER " " NIC,
+      "-object memory-backend-file,id=a,size=1G,mem-path=/proc/self/fd/70,"
+      "align=2097152,share=on -numa node,memdev=a "
+      "-object memory-backend-file,id=b,size=1G,mem-path=/proc/self/fd/71,"
+      "align=2097152,share=on -numa node,memdev=b " VU " " NIC, "" },
+    { "no-ram-file-for-memfd", RAM_FILES,
+      "-M q35 -object memory-backend-memfd,id=a,share=off,size=1G "
+      "-machine memory-backend=a " USER " " NIC,
+      "-M q35 -object memory-backend-memfd,id=a,share=on,size=1G "
+      "-machine memory-backend=a " VU " " NIC, "" },
+    { "no-ram-file-without-nic", RAM_FILES,
+      "-object memory-backend-ram,id=a,size=1G -m 1T" },
     { "private-dimm-file", 0,
       "-object memory-backend-file,id=d,size=1G,mem-path=/x "
       "-device pc-dimm,memdev=d " USER " " NIC,
@@ -316,6 +344,24 @@ static bool fears_msix(void *opaque)
     return *(const unsigned *)opaque & FEARS_MSIX;
 }
 
+static int ram_files;
+
+static int open_ram(void *opaque)
+{
+    return *(const unsigned *)opaque & RAM_FILES ? 70 + ram_files++ : -1;
+}
+
+static LaunchEnv test_env(const unsigned *flags)
+{
+    ram_files = 0;
+    return (LaunchEnv) {
+        .kvm_usable = *flags & HAS_KVM,
+        .stock_fears_msix = fears_msix,
+        .open_ram = open_ram,
+        .opaque = (void *)flags,
+    };
+}
+
 /* argv[0] and the words of @text; needs g_strfreev(). */
 static char **words_of(const char *text)
 {
@@ -345,7 +391,7 @@ static char *join(GPtrArray *argv)
 static void test_case(gconstpointer opaque)
 {
     const Case *c = opaque;
-    LaunchEnv env = { c->flags & HAS_KVM, fears_msix, (void *)&c->flags };
+    LaunchEnv env = test_env(&c->flags);
     g_auto(GStrv) argv = words_of(c->in);
     g_autoptr(GError) err = NULL;
     LaunchPlan *plan = launch_plan_new(g_strv_length(argv), argv, &env, &err);
@@ -409,7 +455,7 @@ static void test_errors(void)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(errors); i++) {
         unsigned flags = 0;
-        LaunchEnv env = { false, fears_msix, &flags };
+        LaunchEnv env = test_env(&flags);
         g_auto(GStrv) argv = words_of(errors[i].in);
         g_autoptr(GError) err = NULL;
 
@@ -424,7 +470,7 @@ static void test_errors(void)
 static void test_bad_property(void)
 {
     unsigned flags = 0;
-    LaunchEnv env = { false, fears_msix, &flags };
+    LaunchEnv env = test_env(&flags);
     g_auto(GStrv) argv = words_of(USER " " NIC ",tx=fast");
     g_autoptr(GError) err = NULL;
 
@@ -450,7 +496,7 @@ static void test_help_kinds(void)
 
     for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++) {
         unsigned flags = 0;
-        LaunchEnv env = { false, fears_msix, &flags };
+        LaunchEnv env = test_env(&flags);
         g_auto(GStrv) argv = words_of(kinds[i].in);
         LaunchPlan *plan = launch_plan_new(g_strv_length(argv), argv, &env,
                                            NULL);
@@ -463,7 +509,7 @@ static void test_help_kinds(void)
 static void test_moved_fds(void)
 {
     unsigned flags = 0;
-    LaunchEnv env = { false, fears_msix, &flags };
+    LaunchEnv env = test_env(&flags);
     g_auto(GStrv) argv = words_of(
         "-netdev tap,id=n0,fds=5:6 -netdev tap,id=n1,fd=7 "
         "-netdev tap,id=n2,fd=8,vhost=on -chardev socket,id=c,fd=9 "
