@@ -5,9 +5,9 @@
  * QEMU's own memory is anonymous and has huge pages on any host that leaves
  * transparent_hugepage/enabled as it comes.  A memfd goes by another setting,
  * transparent_hugepage/shmem_enabled, whose default is never; and small pages
- * cost the guest at every memory access.  A tmpfs mount has a setting of its own,
- * huge=.  So the memory is a nameless file in a tmpfs that is mounted nowhere
- * and that only this file keeps alive.
+ * cost the guest at every memory access.  A tmpfs mount has a setting of its
+ * own, huge=.  So the memory is a nameless file in a tmpfs that is mounted
+ * nowhere and that only this file keeps alive.
  *
  * A mount asks for CAP_SYS_ADMIN.  Any user has it in a user namespace of his
  * own, if the host allows that: a child makes the mount there.  It shares our

@@ -8,8 +8,18 @@
  * looked by itself meanwhile has moved its event index on.  A "no" is final
  * for all that is published (see virtqueue_should_signal()), so it clears the
  * account.
+ *
+ * A deadline costs a wake-up, even if it finds that the guest has looked.  In
+ * request and response it always does, since the response made the guest
+ * look.  After PATIENT_HOLDS such deadlines in a row the next ones come
+ * PATIENT_FACTOR times later, and are put off while all that the guest has not
+ * seen is younger than the limit.  One that finds something older ends that.
+ * So a guest that changes its ways waits once, not longer than the factor.
  */
 #include "hw/net/virtio-net-coalesce.h"
+
+#define PATIENT_HOLDS   64
+#define PATIENT_FACTOR  8
 
 static void settle(VirtIONetCoalesce *c)
 {
@@ -34,9 +44,38 @@ static void call_if_wanted(VirtIONetCoalesce *c)
     }
 }
 
+static bool is_patient(const VirtIONetCoalesce *c)
+{
+    return c->may_be_patient && c->in_vain == PATIENT_HOLDS;
+}
+
+static void set_deadline(VirtIONetCoalesce *c)
+{
+    aio_timer_mod_ns(&c->timer, c->unseen_ns + c->limit_ns *
+                     (is_patient(c) ? PATIENT_FACTOR : 1));
+}
+
+/* What was just published is the first that the guest has not seen. */
+static void first_unseen(VirtIONetCoalesce *c)
+{
+    c->event = virtqueue_call_event(c->vq);
+    c->unseen_ns = aio_now_ns(c->ctx);
+}
+
 static void coalesce_timer(void *opaque)
 {
-    call_if_wanted(opaque);
+    VirtIONetCoalesce *c = opaque;
+
+    if (!virtqueue_should_signal(c->vq)) {
+        c->in_vain = MIN(c->in_vain + 1, PATIENT_HOLDS);
+        settle(c);
+    } else if (is_patient(c) &&
+               aio_now_ns(c->ctx) - c->unseen_ns < c->limit_ns) {
+        set_deadline(c);
+    } else {
+        c->in_vain = 0;
+        send_call(c);
+    }
 }
 
 void virtio_net_coalesce_guest_looks(VirtIONetCoalesce *c)
@@ -47,6 +86,7 @@ void virtio_net_coalesce_guest_looks(VirtIONetCoalesce *c)
 
 void virtio_net_coalesce_flush(VirtIONetCoalesce *c)
 {
+    c->in_vain = 0;
     if (aio_timer_armed(&c->timer)) {
         call_if_wanted(c);
     }
@@ -69,13 +109,18 @@ bool virtio_net_coalesce_published(VirtIONetCoalesce *c, unsigned frames,
     c->frames += frames;
     c->bytes += MIN(bytes, UINT32_MAX - c->bytes);
     if (limit_reached(c)) {
+        c->in_vain = 0;
         send_call(c);
         return false;
     }
     if (aio_timer_armed(&c->timer)) {
+        if (is_patient(c) && virtqueue_call_event(c->vq) != c->event) {
+            first_unseen(c);
+        }
         return false;
     }
-    aio_timer_mod_ns(&c->timer, aio_now_ns(c->ctx) + c->limit_ns);
+    first_unseen(c);
+    set_deadline(c);
     return true;
 }
 

@@ -551,6 +551,7 @@ static VirtIONetPair *pair_new(VirtIONet *n, unsigned i)
     virtio_net_rx_init(&pair->rx);
 
     queue_init(n, &pair->tx.q, 2 * i + 1, conf->tx_queue_size);
+    pair->tx.q.coalesce.may_be_patient = true;
     pair->tx.q.coalesce.limit_frames = conf->tx_coal_frames;
     pair->tx.q.coalesce.limit_bytes = conf->tx_coal_bytes;
     pair->tx.q.coalesce.limit_ns = conf->tx_coal_usecs * NS_PER_US;

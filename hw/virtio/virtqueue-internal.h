@@ -84,6 +84,7 @@ typedef struct VringOps {
     /* publish: show what is filled from tail on; tail moves afterwards. */
     unsigned (*publish)(VirtQueue *vq);
     bool (*should_signal)(VirtQueue *vq);
+    uint16_t (*call_event)(const VirtQueue *vq);
     void (*signalled)(VirtQueue *vq);
     void (*park)(VirtQueue *vq);
     VirtQueueArm (*arm)(VirtQueue *vq, unsigned window);

@@ -348,6 +348,11 @@ bool virtqueue_should_signal(VirtQueue *vq)
     return vq->live && vq->ops->should_signal(vq);
 }
 
+uint16_t virtqueue_call_event(const VirtQueue *vq)
+{
+    return vq->live ? vq->ops->call_event(vq) : 0;
+}
+
 void virtqueue_signalled(VirtQueue *vq)
 {
     vq->ops->signalled(vq);

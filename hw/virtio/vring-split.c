@@ -519,6 +519,11 @@ static bool split_should_signal(VirtQueue *vq)
     return false;
 }
 
+static uint16_t split_call_event(const VirtQueue *vq)
+{
+    return vq->event_idx ? load16(used_event(vq)) : 0;
+}
+
 static void split_signalled(VirtQueue *vq)
 {
     vq->split.unsettled = 0;
@@ -596,6 +601,7 @@ const VringOps vring_split_ops = {
     .unpop = split_unpop,
     .publish = split_publish,
     .should_signal = split_should_signal,
+    .call_event = split_call_event,
     .signalled = split_signalled,
     .park = split_park,
     .arm = split_arm,

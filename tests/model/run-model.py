@@ -93,7 +93,8 @@ CASES = [
             'NO_BARRIER', 'NO_DRIVER_BARRIER', 'NO_DRIVER_RECHECK',
             'NO_REJUDGE', 'LAST_AT_PUBLISH', 'STALE_LAST R=1 FRAMES=2 M=4',
             'NO_FLUSH', 'NO_DEADLINE', 'SWAP NO_SWAP_WAIT'),
-    *broken('call-hold', 'woken', 'NO_FLUSH', liveness=True),
+    *broken('call-hold', 'woken', 'NO_FLUSH', 'ALWAYS_PUT_OFF',
+            liveness=True),
 
     holds('rx-refill'),
     holds('rx-refill', liveness=True),

@@ -564,8 +564,6 @@ static void test_broken(void)
     nic_harness_free(h);
 }
 
-/* ---- calls (design 4.7) ---------------------------------------------- */
-
 static void send_and_run(NicHarness *h, unsigned n, unsigned bytes)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -573,126 +571,6 @@ static void send_and_run(NicHarness *h, unsigned n, unsigned bytes)
     }
     nic_harness_kick(h, 1);
     nic_harness_run(h);
-}
-
-static void test_call_after_frames(void)
-{
-    NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
-
-    vring_driver_enable_call(&h->tx);
-    send_and_run(h, 63, 60);
-    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
-    send_and_run(h, 1, 60);
-    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
-    nic_harness_free(h);
-}
-
-static void test_call_after_time(void)
-{
-    NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
-
-    vring_driver_enable_call(&h->tx);
-    send_and_run(h, 1, 60);
-    g_assert_cmpuint(nic_harness_tx_used(h), ==, 1);    /* published at once */
-    nic_harness_step(h, 149 * NS_PER_US);
-    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
-    nic_harness_step(h, NS_PER_US);
-    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
-    nic_harness_step(h, NS_PER_SEC);
-    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
-    nic_harness_free(h);
-}
-
-static void test_call_after_bytes(void)
-{
-    NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
-
-    vring_driver_enable_call(&h->tx);
-    send_and_run(h, 37, 7000);              /* 259000 of 262144 */
-    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
-    send_and_run(h, 1, 7000);
-    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
-    nic_harness_free(h);
-}
-
-/* Judged again when due: the driver has looked by itself. */
-static void test_call_not_wanted_any_more(void)
-{
-    NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
-
-    /* the first call after a start is due whatever the index says */
-    send_and_run(h, 1, 60);
-    nic_harness_step(h, 150 * NS_PER_US);
-    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
-    g_assert_cmpuint(nic_harness_tx_used(h), ==, 1);
-    vring_driver_enable_call(&h->tx);
-    send_and_run(h, 4, 60);
-    g_assert_cmpuint(nic_harness_tx_used(h), ==, 4);
-    vring_driver_enable_call(&h->tx);       /* wants one at the fifth */
-    nic_harness_step(h, 150 * NS_PER_US);
-    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
-    send_and_run(h, 1, 60);
-    nic_harness_step(h, 150 * NS_PER_US);
-    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
-    nic_harness_free(h);
-}
-
-/* A stop owes nothing: the call goes out before it returns. */
-static void test_call_flushed_on_stop(void)
-{
-    NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
-
-    vring_driver_enable_call(&h->tx);
-    send_and_run(h, 1, 60);
-    virtio_net_queue_stop(h->nic, 1);
-    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
-    nic_harness_free(h);
-}
-
-/* A call for receive makes the guest look at transmit, too: bytes count from
- * there, the deadline does not move. */
-static void test_call_for_the_other_ring(void)
-{
-    NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
-
-    for (unsigned i = 0; i < 4; i++) {
-        nic_harness_post(h, 2048);
-    }
-    nic_harness_kick(h, 0);
-    nic_harness_run(h);
-    vring_driver_enable_call(&h->tx);
-    vring_driver_enable_call(&h->rx);
-    send_and_run(h, 30, 7000);
-    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
-    nic_harness_step(h, 100 * NS_PER_US);
-    fake_net_deliver(h->net, NULL, "0123456789abcdef", 16);
-    g_assert_cmpuint(nic_harness_calls(h, 0), ==, 1);
-    send_and_run(h, 33, 7000);              /* 441000 bytes in all */
-    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
-    nic_harness_step(h, 50 * NS_PER_US);
-    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
-    nic_harness_free(h);
-}
-
-static void test_call_at_once(void)
-{
-    NicHarness *h = nic_harness_new(&(NicOptions) {
-        .props = "tx-coal-usecs=0" });
-
-    vring_driver_enable_call(&h->tx);
-    send_and_run(h, 1, 60);
-    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
-    nic_harness_free(h);
-}
-
-/* F30: after a swap nobody can tell what was seen: one call too many. */
-static void test_call_swapped(void)
-{
-    NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
-
-    virtio_net_queue_set_call(h->nic, 1, dup(h->call[1]));
-    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
-    nic_harness_free(h);
 }
 
 /* ---- memory and features under way ----------------------------------- */
@@ -781,14 +659,6 @@ int main(int argc, char **argv)
     g_test_add_func("/net/tx/most-pieces", test_most_pieces);
     g_test_add_func("/net/tx/pieces-pending", test_pieces_pending);
     g_test_add_func("/net/tx/broken", test_broken);
-    g_test_add_func("/net/tx/call/frames", test_call_after_frames);
-    g_test_add_func("/net/tx/call/time", test_call_after_time);
-    g_test_add_func("/net/tx/call/bytes", test_call_after_bytes);
-    g_test_add_func("/net/tx/call/rejudged", test_call_not_wanted_any_more);
-    g_test_add_func("/net/tx/call/stop", test_call_flushed_on_stop);
-    g_test_add_func("/net/tx/call/other-ring", test_call_for_the_other_ring);
-    g_test_add_func("/net/tx/call/at-once", test_call_at_once);
-    g_test_add_func("/net/tx/call/swapped", test_call_swapped);
     g_test_add_func("/net/tx/new-map", test_new_map);
     g_test_add_func("/net/tx/features", test_features);
     g_test_add_func("/net/tx/no-allocation", test_no_allocation);

@@ -13,6 +13,10 @@
  * (virtio 1.3, 2.7.7.1).  A context that just got the queue has no last
  * judgement and calls once.
  *
+ * A deadline may be put off if the driver asked anew, and so has looked, since
+ * the one before: age is not in the model, but what is put off again and again
+ * was young each time.
+ *
  * Memory: x86 (TSO); both sides' index stores pass through a FIFO store
  * buffer, a full barrier waits until the own buffer is empty.  The available
  * index is plain here: its races are those of tx-window.pml.
@@ -34,6 +38,7 @@
  *   STALE_LAST       a new owner trusts its judgement from an earlier turn
  *   NO_FLUSH         quiesce drops the held call
  *   NO_DEADLINE      only the number of frames ends a hold
+ *   ALWAYS_PUT_OFF   a deadline is put off though the driver did nothing
  *   NO_SWAP_WAIT     the front-end does not wait until a new call fd is in use
  *
  * Limits: indices modulo M instead of 65536; the byte limit is one more reason
@@ -73,6 +78,11 @@
 #endif
 #define JUDGE \
     (!judged[me] || NEED_EVENT(used_event, done, old[me]))
+#ifdef ALWAYS_PUT_OFF
+#define YOUNG               true
+#else
+#define YOUNG               young
+#endif
 #ifdef NO_REJUDGE
 #define CALL_WANTED         verdict
 #else
@@ -97,6 +107,8 @@ bool asleep;
 byte done;                      /* used index in program order */
 byte frames;                    /* completions held without a judgement */
 bool verdict;                   /* NO_REJUDGE: what the hold began with */
+byte asked;                     /* used_event when that was last looked at */
+bool young;                     /* it had changed, since the last deadline */
 bool deciding;                  /* ghost: published, not yet held or judged */
 bit calls;                      /* the call eventfd in use */
 bool started = true;
@@ -209,6 +221,10 @@ inline hold()
 #ifdef LAST_AT_PUBLISH
     old[me] = done;
 #endif
+    if
+    :: used_event != asked -> asked = used_event; young = true
+    :: else
+    fi;
 #ifndef NO_DEADLINE
     timer[me] = true;
 #endif
@@ -229,6 +245,8 @@ inline judge()
     judged[me] = true;
     frames = 0;
     verdict = false;
+    young = false;
+    asked = 0;
     timer[me] = false;
     deciding = false
 }
@@ -258,7 +276,17 @@ end_sleep:
             timer[me] = false;
             printf("device %d: deadline of the call\n", me)
         }
-        atomic { BARRIER; judge() }
+        atomic {
+            BARRIER;
+            if
+            :: CALL_WANTED && YOUNG ->
+                young = false;
+                timer[me] = true;
+                printf("device %d: puts the deadline off\n", me);
+                deciding = false
+            :: true -> judge()
+            fi
+        }
 #ifdef SWAP
     :: atomic {
             swap_wanted && owner == me ->

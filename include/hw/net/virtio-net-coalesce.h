@@ -29,6 +29,8 @@ typedef struct VirtIONetCoalesce {
     uint32_t limit_frames;      /* 0: this limit does not count */
     uint32_t limit_bytes;       /* 0: this limit does not count */
     int64_t limit_ns;           /* 0: nothing is held back */
+    bool may_be_patient;        /* a guest that looks by itself may wait */
+                                /* longer, see virtio-net-coalesce.c */
 
     VirtQueue *vq;
     void (*call)(void *opaque);
@@ -37,6 +39,9 @@ typedef struct VirtIONetCoalesce {
     AioTimer timer;             /* armed: a wanted call is held back */
     uint32_t frames;            /* published since it was wanted, or since */
     uint32_t bytes;             /* the guest had reason to look */
+    uint16_t in_vain;           /* deadlines in a row that nobody waited for */
+    uint16_t event;             /* the driver's word at unseen_ns */
+    int64_t unseen_ns;          /* since when there is something unseen */
 } VirtIONetCoalesce;
 
 /* @call sends one interrupt. */
@@ -60,7 +65,10 @@ bool virtio_net_coalesce_published(VirtIONetCoalesce *c, unsigned frames,
  */
 void virtio_net_coalesce_guest_looks(VirtIONetCoalesce *c);
 
-/* virtio_net_coalesce_flush: send what is held back, if still wanted. */
+/*
+ * virtio_net_coalesce_flush: send what is held back, if still wanted, and
+ * forget what is known of the guest's ways: it may be another's ring next.
+ */
 void virtio_net_coalesce_flush(VirtIONetCoalesce *c);
 
 #endif /* HW_NET_VIRTIO_NET_COALESCE_H */

@@ -199,6 +199,13 @@ unsigned virtqueue_publish(VirtQueue *vq);
  */
 bool virtqueue_should_signal(VirtQueue *vq);
 
+/*
+ * virtqueue_call_event: what the driver asks to be called for, as it put it
+ * (used_event).  A driver writes it anew when it has looked at the ring.
+ * Without EVENT_IDX: always 0.
+ */
+uint16_t virtqueue_call_event(const VirtQueue *vq);
+
 /* virtqueue_signalled: the call is being sent for all published so far. */
 void virtqueue_signalled(VirtQueue *vq);
 

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Transmit completions: published at once, the call held back by frames,
+ * bytes and time; and a guest that looks by itself.
+ */
+#include <unistd.h>
+
+#include "nic-harness.h"
+
+static void send_and_run(NicHarness *h, unsigned n, unsigned bytes)
+{
+    for (unsigned i = 0; i < n; i++) {
+        nic_harness_send(h, i, bytes);
+    }
+    nic_harness_kick(h, 1);
+    nic_harness_run(h);
+}
+
+static void test_call_after_frames(void)
+{
+    NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
+
+    vring_driver_enable_call(&h->tx);
+    send_and_run(h, 63, 60);
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
+    send_and_run(h, 1, 60);
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
+    nic_harness_free(h);
+}
+
+static void test_call_after_time(void)
+{
+    NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
+
+    vring_driver_enable_call(&h->tx);
+    send_and_run(h, 1, 60);
+    g_assert_cmpuint(nic_harness_tx_used(h), ==, 1);    /* published at once */
+    nic_harness_step(h, 149 * NS_PER_US);
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
+    nic_harness_step(h, NS_PER_US);
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
+    nic_harness_step(h, NS_PER_SEC);
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
+    nic_harness_free(h);
+}
+
+static void test_call_after_bytes(void)
+{
+    NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
+
+    vring_driver_enable_call(&h->tx);
+    send_and_run(h, 37, 7000);              /* 259000 of 262144 */
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
+    send_and_run(h, 1, 7000);
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
+    nic_harness_free(h);
+}
+
+/* Judged again when due: the driver has looked by itself. */
+static void test_call_not_wanted_any_more(void)
+{
+    NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
+
+    /* the first call after a start is due whatever the index says */
+    send_and_run(h, 1, 60);
+    nic_harness_step(h, 150 * NS_PER_US);
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
+    g_assert_cmpuint(nic_harness_tx_used(h), ==, 1);
+    vring_driver_enable_call(&h->tx);
+    send_and_run(h, 4, 60);
+    g_assert_cmpuint(nic_harness_tx_used(h), ==, 4);
+    vring_driver_enable_call(&h->tx);       /* wants one at the fifth */
+    nic_harness_step(h, 150 * NS_PER_US);
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
+    send_and_run(h, 1, 60);
+    nic_harness_step(h, 150 * NS_PER_US);
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
+    nic_harness_free(h);
+}
+
+/* One request and its response, which makes the guest look at both rings. */
+static void request_and_response(NicHarness *h)
+{
+    send_and_run(h, 1, 60);
+    nic_harness_step(h, 60 * NS_PER_US);
+    g_assert_cmpuint(nic_harness_tx_used(h), ==, 1);
+    vring_driver_enable_call(&h->tx);
+    nic_harness_step(h, 160 * NS_PER_US);
+}
+
+/* A guest that looks by itself before each deadline, 64 times. */
+static NicHarness *patient_guest(const char *props)
+{
+    NicHarness *h = nic_harness_new(&(NicOptions) { .props = props });
+
+    send_and_run(h, 1, 60);
+    nic_harness_step(h, 150 * NS_PER_US);
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
+    g_assert_cmpuint(nic_harness_tx_used(h), ==, 1);
+    vring_driver_enable_call(&h->tx);
+    for (unsigned i = 0; i < 64; i++) {
+        request_and_response(h);
+    }
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
+    return h;
+}
+
+static void assert_called_after_us(NicHarness *h, unsigned us)
+{
+    nic_harness_step(h, (us - 1) * NS_PER_US);
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
+    nic_harness_step(h, NS_PER_US);
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
+}
+
+/* It is called late once, and in time from then on. */
+static void test_call_late_once(void)
+{
+    NicHarness *h = patient_guest(NULL);
+
+    send_and_run(h, 1, 60);
+    assert_called_after_us(h, 1200);
+    for (unsigned i = 0; i < 70; i++) {
+        nic_harness_tx_used(h);
+        vring_driver_enable_call(&h->tx);
+        send_and_run(h, 1, 60);
+        assert_called_after_us(h, 150);
+    }
+    nic_harness_free(h);
+}
+
+/* As long as it keeps looking there is a deadline now and then, no call; then
+ * the last completion waits no longer than any. */
+static void test_call_spared(void)
+{
+    NicHarness *h = patient_guest(NULL);
+
+    for (unsigned i = 0; i < 100; i++) {
+        request_and_response(h);
+        g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
+    }
+    send_and_run(h, 1, 60);
+    nic_harness_step(h, 1200 * NS_PER_US);
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
+    nic_harness_free(h);
+}
+
+/* At a deadline that finds something young, the next is counted from that. */
+static void test_call_put_off(void)
+{
+    NicHarness *h = patient_guest(NULL);
+
+    send_and_run(h, 1, 60);
+    nic_harness_step(h, 1100 * NS_PER_US);
+    g_assert_cmpuint(nic_harness_tx_used(h), ==, 1);
+    vring_driver_enable_call(&h->tx);
+    send_and_run(h, 1, 60);
+    nic_harness_step(h, 100 * NS_PER_US);
+    assert_called_after_us(h, 1100);
+    nic_harness_free(h);
+}
+
+/* One that is blocked does not wait for a second deadline. */
+static void test_call_not_put_off(void)
+{
+    NicHarness *h = patient_guest(NULL);
+
+    send_and_run(h, 1, 60);
+    nic_harness_step(h, 1000 * NS_PER_US);
+    g_assert_cmpuint(nic_harness_tx_used(h), ==, 1);
+    vring_driver_enable_call(&h->tx);
+    send_and_run(h, 1, 60);
+    assert_called_after_us(h, 200);
+    nic_harness_free(h);
+}
+
+/* A stream ends it at its first limit; so does another start of the ring. */
+static void test_call_in_time_again(void)
+{
+    NicHarness *h = patient_guest(NULL);
+
+    send_and_run(h, 64, 60);
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
+    nic_harness_tx_used(h);
+    vring_driver_enable_call(&h->tx);
+    send_and_run(h, 1, 60);
+    assert_called_after_us(h, 150);
+    nic_harness_free(h);
+
+    h = patient_guest(NULL);
+    nic_harness_start(h, 1, virtio_net_queue_stop(h->nic, 1));
+    send_and_run(h, 1, 60);
+    assert_called_after_us(h, 150);
+    nic_harness_free(h);
+}
+
+/* A stop owes nothing: the call goes out before it returns. */
+static void test_call_flushed_on_stop(void)
+{
+    NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
+
+    vring_driver_enable_call(&h->tx);
+    send_and_run(h, 1, 60);
+    virtio_net_queue_stop(h->nic, 1);
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
+    nic_harness_free(h);
+}
+
+/* A call for receive makes the guest look at transmit, too: bytes count from
+ * there, the deadline does not move. */
+static void test_call_for_the_other_ring(void)
+{
+    NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
+
+    for (unsigned i = 0; i < 4; i++) {
+        nic_harness_post(h, 2048);
+    }
+    nic_harness_kick(h, 0);
+    nic_harness_run(h);
+    vring_driver_enable_call(&h->tx);
+    vring_driver_enable_call(&h->rx);
+    send_and_run(h, 30, 7000);
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
+    nic_harness_step(h, 100 * NS_PER_US);
+    fake_net_deliver(h->net, NULL, "0123456789abcdef", 16);
+    g_assert_cmpuint(nic_harness_calls(h, 0), ==, 1);
+    send_and_run(h, 33, 7000);              /* 441000 bytes in all */
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
+    nic_harness_step(h, 50 * NS_PER_US);
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
+    nic_harness_free(h);
+}
+
+static void test_call_at_once(void)
+{
+    NicHarness *h = nic_harness_new(&(NicOptions) {
+        .props = "tx-coal-usecs=0" });
+
+    vring_driver_enable_call(&h->tx);
+    send_and_run(h, 1, 60);
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
+    nic_harness_free(h);
+}
+
+/* F30: after a swap nobody can tell what was seen: one call too many. */
+static void test_call_swapped(void)
+{
+    NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
+
+    virtio_net_queue_set_call(h->nic, 1, dup(h->call[1]));
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
+    nic_harness_free(h);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/net/call/frames", test_call_after_frames);
+    g_test_add_func("/net/call/time", test_call_after_time);
+    g_test_add_func("/net/call/bytes", test_call_after_bytes);
+    g_test_add_func("/net/call/rejudged", test_call_not_wanted_any_more);
+    g_test_add_func("/net/call/late-once", test_call_late_once);
+    g_test_add_func("/net/call/spared", test_call_spared);
+    g_test_add_func("/net/call/put-off", test_call_put_off);
+    g_test_add_func("/net/call/not-put-off", test_call_not_put_off);
+    g_test_add_func("/net/call/in-time-again", test_call_in_time_again);
+    g_test_add_func("/net/call/stop", test_call_flushed_on_stop);
+    g_test_add_func("/net/call/other-ring", test_call_for_the_other_ring);
+    g_test_add_func("/net/call/at-once", test_call_at_once);
+    g_test_add_func("/net/call/swapped", test_call_swapped);
+    return g_test_run();
+}
