@@ -10,20 +10,20 @@
  * nowhere and that only this file keeps alive.
  *
  * A mount asks for CAP_SYS_ADMIN.  Any user has it in a user namespace of his
- * own, if the host allows that: a child makes the mount there.  It shares our
- * descriptor table, so the file it opens is open here, too.
+ * own, if the host allows that.  All of it is tried in a child, which sends the
+ * descriptor: a host may answer mount calls by killing who makes them.
  */
 #include "huge-ram.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/syscall.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,7 +74,7 @@ static int open_in_mount(void)
                         MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
     }
     if (mount >= 0) {
-        fd = openat(mount, ".", O_TMPFILE | O_RDWR, 0600);
+        fd = openat(mount, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
         close(mount);
     }
     if (fs >= 0) {
@@ -110,42 +110,126 @@ static bool enter_namespace(uid_t uid, gid_t gid)
            write_file("/proc/self/gid_map", gids);
 }
 
-static int open_in_namespace(void)
+static int open_anyhow(void)
 {
     uid_t uid = geteuid();
     gid_t gid = getegid();
+    int fd = open_in_mount();
+
+    if (fd < 0 && enter_namespace(uid, gid)) {
+        fd = open_in_mount();
+    }
+    return fd;
+}
+
+/* ---- the child --------------------------------------------------------- */
+
+typedef union FdMsg {
+    char space[CMSG_SPACE(sizeof(int))];
+    struct cmsghdr align;
+} FdMsg;
+
+/* One byte with a descriptor. */
+static struct msghdr fd_message(FdMsg *control, struct iovec *iov)
+{
+    static char byte;
+
+    *iov = (struct iovec) { &byte, 1 };
+    memset(control, 0, sizeof(*control));
+    return (struct msghdr) {
+        .msg_iov = iov,
+        .msg_iovlen = 1,
+        .msg_control = control->space,
+        .msg_controllen = sizeof(control->space),
+    };
+}
+
+static void send_fd(int sock, int fd)
+{
+    FdMsg control;
+    struct iovec iov;
+    struct msghdr msg = fd_message(&control, &iov);
+    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(fd));
+    memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+    sendmsg(sock, &msg, MSG_NOSIGNAL);
+}
+
+/* -1 if the other end closed instead. */
+static int receive_fd(int sock)
+{
+    FdMsg control;
+    struct iovec iov;
+    struct msghdr msg = fd_message(&control, &iov);
+    struct cmsghdr *c;
+    ssize_t n;
     int fd = -1;
-    int answer[2];
+
+    do {
+        n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
+    } while (n < 0 && errno == EINTR);
+    c = n == 1 ? CMSG_FIRSTHDR(&msg) : NULL;
+    if (c && c->cmsg_type == SCM_RIGHTS) {
+        memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+    }
+    return fd;
+}
+
+static int open_in_child(void)
+{
+    int ends[2];
+    int fd = -1;
     pid_t pid;
 
-    if (pipe2(answer, O_CLOEXEC) < 0) {
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
         return -1;
     }
-    pid = syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
+    pid = fork();
     if (pid == 0) {
-        if (enter_namespace(uid, gid)) {
-            fd = open_in_mount();
+        fd = open_anyhow();
+        if (fd >= 0) {
+            send_fd(ends[1], fd);
         }
-        _exit(write(answer[1], &fd, sizeof(fd)) != sizeof(fd));
+        _exit(0);
     }
-    /* The child's end is ours as well: it is gone before this is read. */
-    if (pid < 0 || waitpid(pid, NULL, 0) != pid ||
-        fcntl(answer[0], F_SETFL, O_NONBLOCK) < 0 ||
-        read(answer[0], &fd, sizeof(fd)) != sizeof(fd)) {
-        fd = -1;
+    close(ends[1]);
+    if (pid > 0) {
+        fd = receive_fd(ends[0]);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+            /* a signal of somebody else's */
+        }
     }
-    close(answer[0]);
-    close(answer[1]);
+    close(ends[0]);
     return fd;
+}
+
+/* QEMU opens it by this path; not all hosts let it. */
+static bool can_reopen(int fd)
+{
+    g_autofree char *path = g_strdup_printf("/proc/self/fd/%d", fd);
+    int again = open(path, O_RDWR | O_CLOEXEC);
+
+    if (again >= 0) {
+        close(again);
+    }
+    return again >= 0;
 }
 
 int huge_ram_open(void)
 {
-    int fd;
+    int inherited = -1;
+    int fd = wanted() ? open_in_child() : -1;
 
-    if (!wanted()) {
+    if (fd < 0) {
         return -1;
     }
-    fd = open_in_mount();
-    return fd >= 0 ? fd : open_in_namespace();
+    if (can_reopen(fd)) {
+        /* Not where messages go, if the caller has closed that. */
+        inherited = fcntl(fd, F_DUPFD, STDERR_FILENO + 1);
+    }
+    close(fd);
+    return inherited;
 }

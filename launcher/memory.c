@@ -192,9 +192,14 @@ static void share(CmdLine *cmd, guint i, KeyVal *kv)
     cmdline_edit(cmd, i, keyval_format(kv));
 }
 
-static void share_ram(CmdLine *cmd, guint i, KeyVal *kv, const LaunchEnv *env)
+/*
+ * @is_main: it is there until QEMU ends.  Memory that can be unplugged stays a
+ * memfd: the inherited descriptor would keep its pages.
+ */
+static void share_ram(CmdLine *cmd, guint i, KeyVal *kv, bool is_main,
+                      const LaunchEnv *env)
 {
-    g_autofree char *path = ram_file(env);
+    g_autofree char *path = is_main ? ram_file(env) : NULL;
 
     if (path) {
         keyval_set(kv, "qom-type", "memory-backend-file");
@@ -212,17 +217,19 @@ static bool rewrite_backend(CmdLine *cmd, guint i, KeyVal *kv,
 {
     const char *type = keyval_peek(kv, "qom-type");
     const char *id = keyval_peek(kv, "id");
+    bool is_main;
 
     if (!type || !id) {
         return true;
     }
+    is_main = g_ptr_array_find_with_equal_func(main_ids, id, g_str_equal,
+                                               NULL);
     if (!strcmp(type, "memory-backend-ram")) {
-        share_ram(cmd, i, kv, env);
+        share_ram(cmd, i, kv, is_main, env);
     } else if (!strcmp(type, "memory-backend-memfd") && !is_shared(kv, true)) {
         share(cmd, i, kv);
-    } else if (!strcmp(type, "memory-backend-file") && !is_shared(kv, false) &&
-               g_ptr_array_find_with_equal_func(main_ids, id, g_str_equal,
-                                                NULL)) {
+    } else if (!strcmp(type, "memory-backend-file") && is_main &&
+               !is_shared(kv, false)) {
         vnet_set_error(errp, "-object memory-backend-file,id=%s: this memory "
                        "is private to QEMU (share=off), and a NIC of ours has "
                        "to share it: add share=on", id);

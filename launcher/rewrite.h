@@ -4,8 +4,8 @@
  *
  * A LaunchPlan is what a QEMU command line comes to: nothing to do but to
  * run the stock QEMU, or a daemon with these NICs and a QEMU with those.
- * Nothing is started or touched here; what depends on the machine comes in
- * through LaunchEnv.
+ * What depends on the machine comes in through LaunchEnv; nothing else is
+ * started or touched here.
  */
 #ifndef LAUNCHER_REWRITE_H
 #define LAUNCHER_REWRITE_H

@@ -217,6 +217,8 @@ static bool region_map(GuestRegion *r, int fd, GError **errp)
     }
     /* A core of ours is not the place for the guest's memory. */
     madvise(p, len, MADV_DONTDUMP);
+    /* Who touches a page first decides how large it is: as QEMU does. */
+    madvise(p, len, MADV_HUGEPAGE);
     r->mapping = p;
     r->mapping_len = len;
     r->host = (uint8_t *)p + lead;

@@ -10,16 +10,18 @@
  * account.
  *
  * A deadline costs a wake-up, even if it finds that the guest has looked.  In
- * request and response it always does, since the response made the guest
+ * request and response it often does, since the response made the guest
  * look.  After PATIENT_HOLDS such deadlines in a row the next ones come
- * PATIENT_FACTOR times later, and are put off while all that the guest has not
- * seen is younger than the limit.  One that finds something older ends that.
- * So a guest that changes its ways waits once, not longer than the factor.
+ * PATIENT_FACTOR times later (but not more than PATIENT_NS), and are put off
+ * while all that the guest has not seen is younger than the limit.  One that
+ * finds something older ends that.  So a guest that changes its ways waits
+ * too long once.
  */
 #include "hw/net/virtio-net-coalesce.h"
 
 #define PATIENT_HOLDS   64
 #define PATIENT_FACTOR  8
+#define PATIENT_NS      (2 * NS_PER_MS)
 
 static void settle(VirtIONetCoalesce *c)
 {
@@ -51,11 +53,19 @@ static bool is_patient(const VirtIONetCoalesce *c)
 
 static void set_deadline(VirtIONetCoalesce *c)
 {
-    aio_timer_mod_ns(&c->timer, c->unseen_ns + c->limit_ns *
-                     (is_patient(c) ? PATIENT_FACTOR : 1));
+    int64_t extra_ns = 0;
+
+    if (is_patient(c)) {
+        extra_ns = MIN((PATIENT_FACTOR - 1) * c->limit_ns, PATIENT_NS);
+    }
+    aio_timer_mod_ns(&c->timer, c->unseen_ns + c->limit_ns + extra_ns);
 }
 
-/* What was just published is the first that the guest has not seen. */
+/*
+ * What was just published is the first that the guest has not seen.  (A driver
+ * may look, and ask anew only after the next was published: then there is one
+ * more it has not seen, and that is older.)
+ */
 static void first_unseen(VirtIONetCoalesce *c)
 {
     c->event = virtqueue_call_event(c->vq);

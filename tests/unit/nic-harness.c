@@ -423,3 +423,12 @@ uint64_t nic_harness_stat(NicHarness *h, unsigned idx, const char *name)
     g_assert_true(s.found);
     return s.value;
 }
+
+void nic_harness_transmit(NicHarness *h, unsigned n, unsigned bytes)
+{
+    for (unsigned i = 0; i < n; i++) {
+        nic_harness_send(h, i, bytes);
+    }
+    nic_harness_kick(h, 1);
+    nic_harness_run(h);
+}

@@ -112,6 +112,9 @@ unsigned nic_harness_calls(NicHarness *h, unsigned idx);
  */
 void nic_harness_send(NicHarness *h, uint32_t tag, unsigned bytes);
 
+/* nic_harness_transmit: @n packets, tags from 0, with one kick; then run. */
+void nic_harness_transmit(NicHarness *h, unsigned n, unsigned bytes);
+
 /* nic_harness_post: publish one receive buffer of @bytes.  No kick. */
 void nic_harness_post(NicHarness *h, unsigned bytes);
 

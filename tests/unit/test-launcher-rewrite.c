@@ -286,6 +286,14 @@ static const Case cases[] = {
       "align=2097152,share=on -numa node,memdev=a "
       "-object memory-backend-file,id=b,size=1G,mem-path=/proc/self/fd/71,"
       "align=2097152,share=on -numa node,memdev=b " VU " " NIC, "" },
+    { "no-ram-file-for-dimm", RAM_FILES,
+      "-object memory-backend-ram,id=a,size=1G -machine memory-backend=a "
+      "-object memory-backend-ram,id=d,size=1G -device pc-dimm,memdev=d "
+      USER " " NIC,
+      "-object memory-backend-file,id=a,size=1G,mem-path=/proc/self/fd/70,"
+      "align=2097152,share=on -machine memory-backend=a "
+      "-object memory-backend-memfd,id=d,size=1G,share=on "
+      "-device pc-dimm,memdev=d " VU " " NIC, "" },
     { "no-ram-file-for-memfd", RAM_FILES,
       "-M q35 -object memory-backend-memfd,id=a,share=off,size=1G "
       "-machine memory-backend=a " USER " " NIC,

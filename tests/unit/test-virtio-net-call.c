@@ -7,23 +7,14 @@
 
 #include "nic-harness.h"
 
-static void send_and_run(NicHarness *h, unsigned n, unsigned bytes)
-{
-    for (unsigned i = 0; i < n; i++) {
-        nic_harness_send(h, i, bytes);
-    }
-    nic_harness_kick(h, 1);
-    nic_harness_run(h);
-}
-
 static void test_call_after_frames(void)
 {
     NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
 
     vring_driver_enable_call(&h->tx);
-    send_and_run(h, 63, 60);
+    nic_harness_transmit(h, 63, 60);
     g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
-    send_and_run(h, 1, 60);
+    nic_harness_transmit(h, 1, 60);
     g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
     nic_harness_free(h);
 }
@@ -33,7 +24,7 @@ static void test_call_after_time(void)
     NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
 
     vring_driver_enable_call(&h->tx);
-    send_and_run(h, 1, 60);
+    nic_harness_transmit(h, 1, 60);
     g_assert_cmpuint(nic_harness_tx_used(h), ==, 1);    /* published at once */
     nic_harness_step(h, 149 * NS_PER_US);
     g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
@@ -49,9 +40,9 @@ static void test_call_after_bytes(void)
     NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
 
     vring_driver_enable_call(&h->tx);
-    send_and_run(h, 37, 7000);              /* 259000 of 262144 */
+    nic_harness_transmit(h, 37, 7000);              /* 259000 of 262144 */
     g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
-    send_and_run(h, 1, 7000);
+    nic_harness_transmit(h, 1, 7000);
     g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
     nic_harness_free(h);
 }
@@ -62,47 +53,52 @@ static void test_call_not_wanted_any_more(void)
     NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
 
     /* the first call after a start is due whatever the index says */
-    send_and_run(h, 1, 60);
+    nic_harness_transmit(h, 1, 60);
     nic_harness_step(h, 150 * NS_PER_US);
     g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
     g_assert_cmpuint(nic_harness_tx_used(h), ==, 1);
     vring_driver_enable_call(&h->tx);
-    send_and_run(h, 4, 60);
+    nic_harness_transmit(h, 4, 60);
     g_assert_cmpuint(nic_harness_tx_used(h), ==, 4);
     vring_driver_enable_call(&h->tx);       /* wants one at the fifth */
     nic_harness_step(h, 150 * NS_PER_US);
     g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
-    send_and_run(h, 1, 60);
+    nic_harness_transmit(h, 1, 60);
     nic_harness_step(h, 150 * NS_PER_US);
     g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
     nic_harness_free(h);
 }
 
 /* One request and its response, which makes the guest look at both rings. */
-static void request_and_response(NicHarness *h)
+static void request_and_response(NicHarness *h, unsigned limit_us)
 {
-    send_and_run(h, 1, 60);
+    nic_harness_transmit(h, 1, 60);
     nic_harness_step(h, 60 * NS_PER_US);
     g_assert_cmpuint(nic_harness_tx_used(h), ==, 1);
     vring_driver_enable_call(&h->tx);
-    nic_harness_step(h, 160 * NS_PER_US);
+    nic_harness_step(h, (limit_us + 10) * NS_PER_US);
 }
 
 /* A guest that looks by itself before each deadline, 64 times. */
-static NicHarness *patient_guest(const char *props)
+static NicHarness *patient_guest_at(const char *props, unsigned limit_us)
 {
     NicHarness *h = nic_harness_new(&(NicOptions) { .props = props });
 
-    send_and_run(h, 1, 60);
-    nic_harness_step(h, 150 * NS_PER_US);
+    nic_harness_transmit(h, 1, 60);
+    nic_harness_step(h, limit_us * NS_PER_US);
     g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
     g_assert_cmpuint(nic_harness_tx_used(h), ==, 1);
     vring_driver_enable_call(&h->tx);
     for (unsigned i = 0; i < 64; i++) {
-        request_and_response(h);
+        request_and_response(h, limit_us);
     }
     g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
     return h;
+}
+
+static NicHarness *patient_guest(void)
+{
+    return patient_guest_at(NULL, 150);
 }
 
 static void assert_called_after_us(NicHarness *h, unsigned us)
@@ -116,14 +112,14 @@ static void assert_called_after_us(NicHarness *h, unsigned us)
 /* It is called late once, and in time from then on. */
 static void test_call_late_once(void)
 {
-    NicHarness *h = patient_guest(NULL);
+    NicHarness *h = patient_guest();
 
-    send_and_run(h, 1, 60);
+    nic_harness_transmit(h, 1, 60);
     assert_called_after_us(h, 1200);
     for (unsigned i = 0; i < 70; i++) {
         nic_harness_tx_used(h);
         vring_driver_enable_call(&h->tx);
-        send_and_run(h, 1, 60);
+        nic_harness_transmit(h, 1, 60);
         assert_called_after_us(h, 150);
     }
     nic_harness_free(h);
@@ -133,13 +129,16 @@ static void test_call_late_once(void)
  * the last completion waits no longer than any. */
 static void test_call_spared(void)
 {
-    NicHarness *h = patient_guest(NULL);
+    NicHarness *h = patient_guest();
+    uint64_t held = nic_harness_stat(h, 1, "calls_held");
 
     for (unsigned i = 0; i < 100; i++) {
-        request_and_response(h);
+        request_and_response(h, 150);
         g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
     }
-    send_and_run(h, 1, 60);
+    /* 22 ms; a hold, and so a wake-up, per 1.2 ms. */
+    g_assert_cmpuint(nic_harness_stat(h, 1, "calls_held"), <=, held + 19);
+    nic_harness_transmit(h, 1, 60);
     nic_harness_step(h, 1200 * NS_PER_US);
     g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
     nic_harness_free(h);
@@ -148,13 +147,13 @@ static void test_call_spared(void)
 /* At a deadline that finds something young, the next is counted from that. */
 static void test_call_put_off(void)
 {
-    NicHarness *h = patient_guest(NULL);
+    NicHarness *h = patient_guest();
 
-    send_and_run(h, 1, 60);
+    nic_harness_transmit(h, 1, 60);
     nic_harness_step(h, 1100 * NS_PER_US);
     g_assert_cmpuint(nic_harness_tx_used(h), ==, 1);
     vring_driver_enable_call(&h->tx);
-    send_and_run(h, 1, 60);
+    nic_harness_transmit(h, 1, 60);
     nic_harness_step(h, 100 * NS_PER_US);
     assert_called_after_us(h, 1100);
     nic_harness_free(h);
@@ -163,33 +162,65 @@ static void test_call_put_off(void)
 /* One that is blocked does not wait for a second deadline. */
 static void test_call_not_put_off(void)
 {
-    NicHarness *h = patient_guest(NULL);
+    NicHarness *h = patient_guest();
 
-    send_and_run(h, 1, 60);
+    nic_harness_transmit(h, 1, 60);
     nic_harness_step(h, 1000 * NS_PER_US);
     g_assert_cmpuint(nic_harness_tx_used(h), ==, 1);
     vring_driver_enable_call(&h->tx);
-    send_and_run(h, 1, 60);
+    nic_harness_transmit(h, 1, 60);
     assert_called_after_us(h, 200);
+    nic_harness_free(h);
+}
+
+/* A long limit is not made much longer. */
+static void test_call_patience_ends(void)
+{
+    NicHarness *h = patient_guest_at("tx-coal-usecs=10000", 10000);
+
+    nic_harness_transmit(h, 1, 60);
+    assert_called_after_us(h, 12000);
+    nic_harness_free(h);
+}
+
+/* Flags do not tell that the guest has looked, but that it does not wait. */
+static void test_call_late_once_by_flags(void)
+{
+    NicHarness *h = nic_harness_new(&(NicOptions) {
+        .features = NH_MODERN & ~VH_FEATURE(VIRTIO_RING_F_EVENT_IDX) });
+
+    for (unsigned i = 0; i < 64; i++) {
+        vring_driver_enable_call(&h->tx);
+        nic_harness_transmit(h, 1, 60);
+        vring_driver_disable_call(&h->tx);
+        nic_harness_step(h, 150 * NS_PER_US);
+        g_assert_cmpuint(nic_harness_tx_used(h), ==, 1);
+    }
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
+    vring_driver_enable_call(&h->tx);
+    nic_harness_transmit(h, 1, 60);
+    assert_called_after_us(h, 1200);
+    nic_harness_transmit(h, 1, 60);
+    assert_called_after_us(h, 150);
     nic_harness_free(h);
 }
 
 /* A stream ends it at its first limit; so does another start of the ring. */
 static void test_call_in_time_again(void)
 {
-    NicHarness *h = patient_guest(NULL);
+    NicHarness *h = patient_guest();
 
-    send_and_run(h, 64, 60);
+    nic_harness_transmit(h, 64, 60);
     g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
     nic_harness_tx_used(h);
     vring_driver_enable_call(&h->tx);
-    send_and_run(h, 1, 60);
+    nic_harness_transmit(h, 1, 60);
     assert_called_after_us(h, 150);
     nic_harness_free(h);
 
-    h = patient_guest(NULL);
+    h = patient_guest();
     nic_harness_start(h, 1, virtio_net_queue_stop(h->nic, 1));
-    send_and_run(h, 1, 60);
+    nic_harness_transmit(h, 1, 60);
     assert_called_after_us(h, 150);
     nic_harness_free(h);
 }
@@ -200,7 +231,7 @@ static void test_call_flushed_on_stop(void)
     NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
 
     vring_driver_enable_call(&h->tx);
-    send_and_run(h, 1, 60);
+    nic_harness_transmit(h, 1, 60);
     virtio_net_queue_stop(h->nic, 1);
     g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
     nic_harness_free(h);
@@ -219,12 +250,12 @@ static void test_call_for_the_other_ring(void)
     nic_harness_run(h);
     vring_driver_enable_call(&h->tx);
     vring_driver_enable_call(&h->rx);
-    send_and_run(h, 30, 7000);
+    nic_harness_transmit(h, 30, 7000);
     g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
     nic_harness_step(h, 100 * NS_PER_US);
     fake_net_deliver(h->net, NULL, "0123456789abcdef", 16);
     g_assert_cmpuint(nic_harness_calls(h, 0), ==, 1);
-    send_and_run(h, 33, 7000);              /* 441000 bytes in all */
+    nic_harness_transmit(h, 33, 7000);              /* 441000 bytes in all */
     g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
     nic_harness_step(h, 50 * NS_PER_US);
     g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
@@ -237,7 +268,7 @@ static void test_call_at_once(void)
         .props = "tx-coal-usecs=0" });
 
     vring_driver_enable_call(&h->tx);
-    send_and_run(h, 1, 60);
+    nic_harness_transmit(h, 1, 60);
     g_assert_cmpuint(nic_harness_calls(h, 1), ==, 1);
     nic_harness_free(h);
 }
@@ -263,6 +294,9 @@ int main(int argc, char **argv)
     g_test_add_func("/net/call/spared", test_call_spared);
     g_test_add_func("/net/call/put-off", test_call_put_off);
     g_test_add_func("/net/call/not-put-off", test_call_not_put_off);
+    g_test_add_func("/net/call/patience-ends", test_call_patience_ends);
+    g_test_add_func("/net/call/late-once-by-flags",
+                    test_call_late_once_by_flags);
     g_test_add_func("/net/call/in-time-again", test_call_in_time_again);
     g_test_add_func("/net/call/stop", test_call_flushed_on_stop);
     g_test_add_func("/net/call/other-ring", test_call_for_the_other_ring);

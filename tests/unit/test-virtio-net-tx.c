@@ -564,15 +564,6 @@ static void test_broken(void)
     nic_harness_free(h);
 }
 
-static void send_and_run(NicHarness *h, unsigned n, unsigned bytes)
-{
-    for (unsigned i = 0; i < n; i++) {
-        nic_harness_send(h, i, bytes);
-    }
-    nic_harness_kick(h, 1);
-    nic_harness_run(h);
-}
-
 /* ---- memory and features under way ----------------------------------- */
 
 static void test_new_map(void)
@@ -582,7 +573,7 @@ static void test_new_map(void)
     GuestMapBuilder *b = guest_map_builder_new(old);
 
     h->net->room = 1;
-    send_and_run(h, 10, 60);
+    nic_harness_transmit(h, 10, 60);
     h->map = guest_map_builder_finish(b);
     virtio_net_set_map(h->nic, h->map);
     guest_map_release_wait(old);            /* would not return otherwise */
@@ -597,13 +588,13 @@ static void test_features(void)
     NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
     GError *err = NULL;
 
-    send_and_run(h, 1, 60);
+    nic_harness_transmit(h, 1, 60);
     g_assert_true(virtio_net_set_features(h->nic, h->features, &err));
     g_assert_false(virtio_net_set_features(
         h->nic, h->features | VH_FEATURE(VIRTIO_NET_F_CSUM), &err));
     g_assert_nonnull(err);
     g_error_free(err);
-    send_and_run(h, 1, 60);
+    nic_harness_transmit(h, 1, 60);
     g_assert_cmpuint(h->net->sent, ==, 2);
     nic_harness_free(h);
 }
@@ -621,12 +612,12 @@ static void test_no_allocation(void)
     }
     h = nic_harness_new(&(NicOptions) { .vnet = true });
     h->net->record = false;
-    send_and_run(h, 64, 60);
+    nic_harness_transmit(h, 64, 60);
     nic_harness_tx_used(h);
     allocs = alloc_count();
     for (unsigned i = 0; i < 1000; i++) {
         vring_driver_enable_call(&h->tx);
-        send_and_run(h, 64, 60);
+        nic_harness_transmit(h, 64, 60);
         nic_harness_step(h, 150 * NS_PER_US);
         g_assert_cmpuint(nic_harness_tx_used(h), ==, 64);
     }

@@ -283,6 +283,23 @@ static void test_disarm(void)
     run_disarm(VH_EVENT_IDX);
 }
 
+static void test_driver_word(void)
+{
+    VringHarness *h = vring_harness_new_at(64, VH_EVENT_IDX, 65520);
+
+    vring_driver_set_used_event(&h->drv, 65530);
+    g_assert_cmpuint(virtqueue_call_event(h->vq), ==, 65530);
+    vring_driver_set_used_event(&h->drv, 3);
+    g_assert_cmpuint(virtqueue_call_event(h->vq), ==, 3);
+    vring_harness_free(h);
+
+    /* Where the word would be is not part of a ring without event index. */
+    h = vring_harness_new(64, 0);
+    vring_driver_set_used_event(&h->drv, 3);
+    g_assert_cmpuint(virtqueue_call_event(h->vq), ==, 0);
+    vring_harness_free(h);
+}
+
 static void test_avail_moved(void)
 {
     VringHarness *h = vring_harness_new(64, 0);
@@ -732,6 +749,7 @@ int main(int argc, char **argv)
     g_test_add_func("/vring/park/event-stays-behind",
                     test_park_event_stays_behind);
     g_test_add_func("/vring/disarm", test_disarm);
+    g_test_add_func("/vring/driver-word", test_driver_word);
     g_test_add_func("/vring/avail-moved", test_avail_moved);
     g_test_add_func("/vring/race/receive-stall", test_receive_stall);
     g_test_add_func("/vring/race/entry-after-index", test_entry_after_index);

@@ -20,6 +20,7 @@ static void check_stopped(VirtQueue *vq)
     virtqueue_park(vq);
     g_assert_cmpint(virtqueue_arm(vq, 1), ==, VQ_ARM_EMPTY);
     virtqueue_disarm(vq);
+    g_assert_cmpuint(virtqueue_call_event(vq), ==, 0);
     g_assert_false(virtqueue_avail_moved(vq));
     g_assert_cmpuint(virtqueue_in_flight(vq), ==, 0);
 }

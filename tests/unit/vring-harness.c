@@ -348,6 +348,7 @@ static void assert_looks_empty(VringHarness *h)
     virtqueue_park(h->vq);
     g_assert_cmpint(virtqueue_arm(h->vq, 1), ==, VQ_ARM_EMPTY);
     virtqueue_disarm(h->vq);
+    g_assert_cmpuint(virtqueue_call_event(h->vq), ==, 0);
     g_assert_false(virtqueue_avail_moved(h->vq));
 }
 

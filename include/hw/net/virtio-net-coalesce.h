@@ -2,7 +2,8 @@
 /*
  * Interrupt coalescing towards the guest: used entries are always published
  * at once, the *call* may lag, by at most N frames, M bytes or T
- * microseconds, whichever is first.
+ * microseconds, whichever is first.  (T, but for a guest that is found to look
+ * by itself: up to eight times that, or 2 ms more.)
  *
  * Why: with vhost-user each call passes through the main loop of the stock
  * QEMU; a transmit completion the guest does not wait for is not worth that.

@@ -167,10 +167,10 @@ class Guest:
         """
         self._reboot('echo b >/proc/sysrq-trigger')
 
-    def shut_down_and_boot(self):
-        """Has the guest's kernel shut its devices down and reboot; waits
-        for the agent."""
-        self._reboot('reboot -f')
+    def shut_down_and_boot(self, iface):
+        """Has the guest take its interface down, its kernel shut the
+        devices down and reboot; waits for the agent."""
+        self._reboot(f'ip link set {iface} down; reboot -f')
 
     def _reboot(self, command):
         boots = self.agent.boots

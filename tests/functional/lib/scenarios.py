@@ -305,13 +305,12 @@ def _as_before(guest, net):
 def shut_down_and_boot(guest, net, iface='eth0'):
     """The guest's kernel shuts down and boots again, receive under load.
 
-    As in an orderly shutdown the guest's interface goes down before: it
-    sends no more (see reboot()), while frames for it keep coming.
+    As in an orderly shutdown the guest's interface goes down right before:
+    it sends no more (see reboot()), while frames for it keep coming.
     """
     with traffic(guest, net), UdpBroadcast(net) as flood:
-        guest.must(f'ip link set {iface} down')
         before = flood.sent
-        guest.shut_down_and_boot()
+        guest.shut_down_and_boot(iface)
         assert flood.sent > before, 'nothing was sent meanwhile'
     _as_before(guest, net)
 
