@@ -118,7 +118,7 @@ static const Prop props[] = {
       .help = "transmit interrupt after this many frames, 0 = no such limit" },
     { "tx-coal-usecs", PROP_U32, OURS, FIELD(tx_coal_usecs), .max = 1000000,
       .fallback = "150",
-      .help = "hold a transmit interrupt back at most this long, 0 = never" },
+      .help = "hold a transmit interrupt back this long, 0 = never" },
     { "tx_queue_size", PROP_RING_SIZE, SHARED, FIELD(tx_queue_size),
       .min = 256, .max = VIRTQUEUE_MAX_SIZE, .fallback = "256",
       .help = "transmit ring entries" },

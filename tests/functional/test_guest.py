@@ -5,10 +5,15 @@
 The launcher gets an ordinary QEMU command line; the machine behind it is a
 stock QEMU.  Each policy of transmit at each kind of net, one guest for each.
 """
+import mmap
 import pathlib
+import re
 
 from lib import cases, env
-from lib.runner import Suite
+from lib.runner import Skip, Suite
+
+HUGE_BYTES = 2 << 20
+THP = pathlib.Path('/sys/kernel/mm/transparent_hugepage')
 
 
 def launcher():
@@ -23,6 +28,42 @@ def served_by_us(guest, _):
     assert names == ['qemu-net-daemon'], names
 
 
+def _mapped_huge(pid, what):
+    """KiB of huge pages by kind, in all mappings of a process."""
+    text = pathlib.Path(f'/proc/{pid}/smaps').read_text('ascii')
+    return sum(int(kib) for kib in re.findall(rf'^{what}: +(\d+) kB', text,
+                                              re.M))
+
+
+def _host_has_huge_pages():
+    """Whether private memory gets them here: then the guest's should."""
+    if not (THP / 'enabled').exists() or '[never]' in (
+            THP / 'enabled').read_text('ascii'):
+        return False
+    with mmap.mmap(-1, 4 * HUGE_BYTES,
+                   mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
+        memory.madvise(mmap.MADV_HUGEPAGE)
+        for page in range(0, len(memory), mmap.PAGESIZE):
+            memory[page] = 1
+        return _mapped_huge('self', 'AnonHugePages') > 0
+
+
+def huge_memory(guest, _):
+    """Guest memory has huge pages, in QEMU and in our daemon, though it is
+    shared."""
+    if not _host_has_huge_pages():
+        raise Skip('this host has no transparent huge pages')
+    shared = (THP / 'shmem_enabled').read_text('ascii')
+    args = pathlib.Path(f'/proc/{guest.process.pid}/cmdline').read_bytes()
+    if '[deny]' in shared or ('[never]' in shared
+                              and b'memory-backend-memfd' in args):
+        raise Skip('this host does not let shared memory have huge pages')
+    daemon, = guest.process.leftovers()
+    for pid in (guest.process.pid, daemon):
+        assert _mapped_huge(pid, 'ShmemPmdMapped') > 0, \
+            pathlib.Path(f'/proc/{pid}/comm').read_text('ascii')
+
+
 def main():
     """All kinds of net with both policies."""
     with Suite() as suite:
@@ -31,7 +72,8 @@ def main():
                 for kind in cases.TABLES:
                     cases.run_kind(
                         suite, f'on {name}, {tx}', kind, launcher,
-                        first={'served by our daemon': served_by_us},
+                        first={'served by our daemon': served_by_us,
+                               'memory has huge pages': huge_memory},
                         stock=qemu, tx=tx)
             cases.run_two(suite, f'on {name}', launcher, stock=qemu)
 
