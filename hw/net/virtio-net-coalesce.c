@@ -11,15 +11,18 @@
  *
  * A deadline costs a wake-up, even if it finds that the guest has looked.  In
  * request and response it often does, since the response made the guest
- * look.  After PATIENT_HOLDS such deadlines in a row the next ones come
+ * look: a call for the other ring during the hold, and few publications.
+ * After PATIENT_HOLDS such deadlines in a row the next ones come
  * PATIENT_FACTOR times later (but not more than PATIENT_NS), and are put off
  * while all that the guest has not seen is younger than the limit.  One that
- * finds something older ends that.  So a guest that changes its ways waits
- * too long once.
+ * finds something older, or that there was no response, ends that; so does a
+ * stream, at its first limit.  So a guest that changes its ways waits too long
+ * once.
  */
 #include "hw/net/virtio-net-coalesce.h"
 
 #define PATIENT_HOLDS   64
+#define PATIENT_BATCHES 4
 #define PATIENT_FACTOR  8
 #define PATIENT_NS      (2 * NS_PER_MS)
 
@@ -27,6 +30,8 @@ static void settle(VirtIONetCoalesce *c)
 {
     c->frames = 0;
     c->bytes = 0;
+    c->batches = 0;
+    c->answered = false;
     aio_timer_del(&c->timer);
 }
 
@@ -72,15 +77,26 @@ static void first_unseen(VirtIONetCoalesce *c)
     c->unseen_ns = aio_now_ns(c->ctx);
 }
 
+/* The deadline found nobody who waits. */
+static void note_in_vain(VirtIONetCoalesce *c)
+{
+    bool is_exchange = c->answered &&
+                       (is_patient(c) || c->batches <= PATIENT_BATCHES);
+
+    c->in_vain = is_exchange ? MIN(c->in_vain + 1, PATIENT_HOLDS) : 0;
+}
+
 static void coalesce_timer(void *opaque)
 {
     VirtIONetCoalesce *c = opaque;
 
     if (!virtqueue_should_signal(c->vq)) {
-        c->in_vain = MIN(c->in_vain + 1, PATIENT_HOLDS);
+        note_in_vain(c);
         settle(c);
     } else if (is_patient(c) &&
                aio_now_ns(c->ctx) - c->unseen_ns < c->limit_ns) {
+        note_in_vain(c);
+        c->answered = false;
         set_deadline(c);
     } else {
         c->in_vain = 0;
@@ -92,6 +108,7 @@ void virtio_net_coalesce_guest_looks(VirtIONetCoalesce *c)
 {
     c->frames = 0;
     c->bytes = 0;
+    c->answered = true;
 }
 
 void virtio_net_coalesce_flush(VirtIONetCoalesce *c)
@@ -116,6 +133,7 @@ bool virtio_net_coalesce_published(VirtIONetCoalesce *c, unsigned frames,
         settle(c);
         return false;
     }
+    c->batches += c->batches < UINT8_MAX;
     c->frames += frames;
     c->bytes += MIN(bytes, UINT32_MAX - c->bytes);
     if (limit_reached(c)) {

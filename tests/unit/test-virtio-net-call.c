@@ -69,11 +69,26 @@ static void test_call_not_wanted_any_more(void)
     nic_harness_free(h);
 }
 
+/* Something arrives, and the guest is called for it. */
+static void respond(NicHarness *h)
+{
+    uint32_t id, len;
+
+    nic_harness_post(h, 2048);
+    nic_harness_kick(h, 0);
+    nic_harness_run(h);
+    vring_driver_enable_call(&h->rx);
+    fake_net_deliver(h->net, NULL, "0123456789abcdef", 16);
+    g_assert_cmpuint(nic_harness_calls(h, 0), ==, 1);
+    g_assert_true(vring_driver_get_used(&h->rx, &id, &len));
+}
+
 /* One request and its response, which makes the guest look at both rings. */
 static void request_and_response(NicHarness *h, unsigned limit_us)
 {
     nic_harness_transmit(h, 1, 60);
     nic_harness_step(h, 60 * NS_PER_US);
+    respond(h);
     g_assert_cmpuint(nic_harness_tx_used(h), ==, 1);
     vring_driver_enable_call(&h->tx);
     nic_harness_step(h, (limit_us + 10) * NS_PER_US);
@@ -151,6 +166,7 @@ static void test_call_put_off(void)
 
     nic_harness_transmit(h, 1, 60);
     nic_harness_step(h, 1100 * NS_PER_US);
+    respond(h);
     g_assert_cmpuint(nic_harness_tx_used(h), ==, 1);
     vring_driver_enable_call(&h->tx);
     nic_harness_transmit(h, 1, 60);
@@ -170,6 +186,51 @@ static void test_call_not_put_off(void)
     vring_driver_enable_call(&h->tx);
     nic_harness_transmit(h, 1, 60);
     assert_called_after_us(h, 200);
+    nic_harness_free(h);
+}
+
+/* Without responses nothing is known: each one is called in time. */
+static void test_call_no_response(void)
+{
+    NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
+
+    nic_harness_transmit(h, 1, 60);
+    assert_called_after_us(h, 150);
+    for (unsigned i = 0; i < 100; i++) {
+        nic_harness_tx_used(h);
+        vring_driver_enable_call(&h->tx);
+        nic_harness_transmit(h, 1, 60);
+        nic_harness_tx_used(h);
+        vring_driver_enable_call(&h->tx);
+        nic_harness_step(h, 150 * NS_PER_US);
+        g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
+    }
+    nic_harness_transmit(h, 1, 60);
+    assert_called_after_us(h, 150);
+    nic_harness_free(h);
+}
+
+/* Nor in a stream, even if something arrives all the time. */
+static void test_call_stream(void)
+{
+    NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
+
+    nic_harness_transmit(h, 1, 60);
+    assert_called_after_us(h, 150);
+    for (unsigned i = 0; i < 100; i++) {
+        nic_harness_tx_used(h);
+        vring_driver_enable_call(&h->tx);
+        for (unsigned j = 0; j < 5; j++) {
+            nic_harness_transmit(h, 2, 60);
+        }
+        respond(h);
+        nic_harness_tx_used(h);
+        vring_driver_enable_call(&h->tx);
+        nic_harness_step(h, 150 * NS_PER_US);
+        g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
+    }
+    nic_harness_transmit(h, 1, 60);
+    assert_called_after_us(h, 150);
     nic_harness_free(h);
 }
 
@@ -193,6 +254,7 @@ static void test_call_late_once_by_flags(void)
         vring_driver_enable_call(&h->tx);
         nic_harness_transmit(h, 1, 60);
         vring_driver_disable_call(&h->tx);
+        respond(h);
         nic_harness_step(h, 150 * NS_PER_US);
         g_assert_cmpuint(nic_harness_tx_used(h), ==, 1);
     }
@@ -294,6 +356,8 @@ int main(int argc, char **argv)
     g_test_add_func("/net/call/spared", test_call_spared);
     g_test_add_func("/net/call/put-off", test_call_put_off);
     g_test_add_func("/net/call/not-put-off", test_call_not_put_off);
+    g_test_add_func("/net/call/no-response", test_call_no_response);
+    g_test_add_func("/net/call/stream", test_call_stream);
     g_test_add_func("/net/call/patience-ends", test_call_patience_ends);
     g_test_add_func("/net/call/late-once-by-flags",
                     test_call_late_once_by_flags);

@@ -41,6 +41,8 @@ typedef struct VirtIONetCoalesce {
     uint32_t frames;            /* published since it was wanted, or since */
     uint32_t bytes;             /* the guest had reason to look */
     uint16_t in_vain;           /* deadlines in a row that nobody waited for */
+    uint8_t batches;            /* publications of this hold */
+    bool answered;              /* the guest was called for the other ring */
     uint16_t event;             /* the driver's word at unseen_ns */
     int64_t unseen_ns;          /* since when there is something unseen */
 } VirtIONetCoalesce;
