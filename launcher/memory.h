@@ -3,7 +3,7 @@
  * Guest memory on the command line: makes it memory that another process can
  * see, which is what vhost-user asks for.
  *
- * Pure.
+ * Pure but for the files that the environment opens.
  */
 #ifndef LAUNCHER_MEMORY_H
 #define LAUNCHER_MEMORY_H

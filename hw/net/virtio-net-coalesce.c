@@ -30,8 +30,6 @@ static void settle(VirtIONetCoalesce *c)
 {
     c->frames = 0;
     c->bytes = 0;
-    c->batches = 0;
-    c->answered = false;
     aio_timer_del(&c->timer);
 }
 
@@ -133,7 +131,6 @@ bool virtio_net_coalesce_published(VirtIONetCoalesce *c, unsigned frames,
         settle(c);
         return false;
     }
-    c->batches += c->batches < UINT8_MAX;
     c->frames += frames;
     c->bytes += MIN(bytes, UINT32_MAX - c->bytes);
     if (limit_reached(c)) {
@@ -142,11 +139,14 @@ bool virtio_net_coalesce_published(VirtIONetCoalesce *c, unsigned frames,
         return false;
     }
     if (aio_timer_armed(&c->timer)) {
+        c->batches += c->batches < UINT8_MAX;
         if (is_patient(c) && virtqueue_call_event(c->vq) != c->event) {
             first_unseen(c);
         }
         return false;
     }
+    c->batches = 1;
+    c->answered = false;
     first_unseen(c);
     set_deadline(c);
     return true;
