@@ -125,6 +125,10 @@ static const Prop props[] = {
     { "x-txburst", PROP_U32, OURS, FIELD(tx_burst_pkts), .max = INT_MAX,
       .fallback = "0",
       .help = "packets sent in one pass, 0 = twice the ring" },
+    { "x-txhold", PROP_U32, OURS, FIELD(tx_hold_ns), .max = 1000000,
+      .fallback = "50000",
+      .help = "tx=bh: nanoseconds from a pass to the next while that carries "
+              "more than kicks do, 0 = always kicks" },
     { "x-txtimer", PROP_U32, OURS, FIELD(tx_timer_ns), .min = 1,
       .max = 1000000000, .fallback = "150000",
       .help = "tx=timer: nanoseconds from the kick to the pass" },
@@ -273,6 +277,7 @@ void virtio_net_conf_init(VirtIONetConf *conf)
     *conf = (VirtIONetConf) {
         .tx = VIRTIO_NET_TX_BH,
         .tx_timer_ns = 150000,
+        .tx_hold_ns = 50000,
         .tx_coal_frames = 64,
         .tx_coal_usecs = 150,
         .tx_coal_bytes = 262144,

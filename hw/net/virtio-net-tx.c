@@ -464,7 +464,11 @@ void virtio_net_tx_init(VirtIONetTx *tx)
     const VirtIONetConf *conf = &tx->q.n->conf;
 
     tx->state = TX_STATE_STOPPED;
-    tx->policy = (TxPolicy) { conf->tx, conf->tx_timer_ns };
+    tx->policy = (TxPolicy) {
+        .mode = conf->tx,
+        .timer_ns = conf->tx_timer_ns,
+        .hold_ns = conf->tx_hold_ns,
+    };
     tx->slots = g_new0(TxSlot, VIRTQUEUE_MAX_SIZE);
     tx->bh = aio_bh_new(tx->q.ctx, virtio_net_tx_flush_bh, tx);
     aio_timer_init(&tx->deadline, tx->q.ctx, tx_deadline, tx);

@@ -31,6 +31,7 @@ static void test_defaults(void)
     g_assert_cmpstr(conf.netdev, ==, "n0");
     g_assert_cmpint(conf.tx, ==, VIRTIO_NET_TX_BH);
     g_assert_cmpuint(conf.tx_timer_ns, ==, 150000);
+    g_assert_cmpuint(conf.tx_hold_ns, ==, 50000);
     g_assert_cmpuint(conf.tx_burst_pkts, ==, 0);
     g_assert_cmpuint(conf.rx_queue_size, ==, 256);
     g_assert_cmpuint(conf.tx_queue_size, ==, 256);
@@ -51,11 +52,13 @@ static void test_values(void)
 
     g_assert_true(parse(&conf, "id=a,netdev=n0,mac=52:54:00:12:34:56,"
                         "tx=timer,x-txtimer=1000,x-txburst=7,mq=on,"
+                        "x-txhold=0,"
                         "rx_queue_size=1024,tx_queue_size=512,host_mtu=1400,"
                         "csum=off,host_tso4=off,host_tso6=on", &err));
     g_assert_cmpmem(conf.mac, 6, mac, 6);
     g_assert_cmpint(conf.tx, ==, VIRTIO_NET_TX_TIMER);
     g_assert_cmpuint(conf.tx_timer_ns, ==, 1000);
+    g_assert_cmpuint(conf.tx_hold_ns, ==, 0);
     g_assert_cmpuint(conf.tx_burst_pkts, ==, 7);
     g_assert_true(conf.mq);
     g_assert_cmpuint(conf.rx_queue_size, ==, 1024);
@@ -82,6 +85,7 @@ static const struct {
     { "host_mtu=67", "'host_mtu'", "68 to 65535" },
     { "host_mtu=65536", "'host_mtu'", "65535" },
     { "x-txtimer=0", "'x-txtimer'", "1" },
+    { "x-txhold=1000001", "'x-txhold'", "1000000" },
     { "csum=maybe", "'csum'", "on" },
     { "tx-coal-usecs=1000001", "'tx-coal-usecs'", "1000000" },
     { "no-such=1", "no-such", "" },

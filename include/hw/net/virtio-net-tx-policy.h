@@ -5,6 +5,7 @@
  * The transmit machine (virtio-net-tx.c) tells a policy what happened and
  * does what it decides.  A policy reads no clock, touches no ring and keeps
  * its history in its own struct, so it can be run against a simulated guest.
+ * Called by the owner of the queue.
  */
 #ifndef HW_NET_VIRTIO_NET_TX_POLICY_H
 #define HW_NET_VIRTIO_NET_TX_POLICY_H
@@ -32,19 +33,47 @@ typedef struct TxDecision {
     int64_t deadline_ns;    /* TX_HOLD */
 } TxDecision;
 
+/* tx=bh: how the next packet is learned of.  Each is judged per window. */
+typedef enum TxPhase {
+    TX_PHASE_KICK,          /* by a kick */
+    TX_PHASE_TRIAL,         /* by holds, to see whether more packets come */
+    TX_PHASE_HOLD,          /* by holds, since more packets came */
+} TxPhase;
+
+typedef struct TxPace {
+    TxPhase phase;
+    uint64_t packets;       /* of this window */
+    uint64_t passes;
+    int64_t window_ns;      /* its begin */
+    uint64_t kick_rate;     /* packets/s of the last window with kicks */
+    int64_t hold_end_ns;    /* TX_PHASE_HOLD: kicks are tried again then */
+    int64_t retry_ns;       /* no trial before */
+    int64_t backoff_ns;     /* what a trial in vain adds to that */
+} TxPace;
+
 typedef struct TxPolicy {
     VirtIONetTxMode mode;
     int64_t timer_ns;       /* tx=timer: from the first packet to the pass */
+    int64_t hold_ns;        /* tx=bh: one hold; 0: never */
+    TxPace pace;            /* tx=bh; all zero at the start */
 } TxPolicy;
 
-/* A packet is there: the driver kicked, or published while we armed. */
+/*
+ * tx_policy_work: a packet is there: the driver kicked, or published while
+ * we armed.
+ *
+ * Returns TX_FLUSH or TX_HOLD.
+ */
 TxDecision tx_policy_work(const TxPolicy *p, int64_t now_ns);
 
 /*
- * A pass ended with RING_EMPTY or BUDGET.  The other reasons leave nothing to
- * decide.
+ * tx_policy_flushed: a pass of @packets ended with RING_EMPTY or BUDGET; the
+ * other reasons leave nothing to decide.
+ *
+ * Returns TX_FLUSH for BUDGET only, and TX_ARM for every pass that found
+ * nothing: an idle queue has no deadline.
  */
-TxDecision tx_policy_flushed(const TxPolicy *p, int64_t now_ns,
-                             unsigned packets, TxStop reason);
+TxDecision tx_policy_flushed(TxPolicy *p, int64_t now_ns, unsigned packets,
+                             TxStop reason);
 
 #endif /* HW_NET_VIRTIO_NET_TX_POLICY_H */
