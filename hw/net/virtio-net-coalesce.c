@@ -11,18 +11,23 @@
  *
  * A deadline costs a wake-up, even if it finds that the guest has looked.  In
  * request and response it often does, since the response made the guest
- * look: a call for the other ring during the hold, and few publications.
- * After PATIENT_HOLDS such deadlines in a row the next ones come
- * PATIENT_FACTOR times later (but not more than PATIENT_NS), and are put off
- * while all that the guest has not seen is younger than the limit.  One that
- * finds something older, or that there was no response, ends that; so does a
- * stream, at its first limit.  So a guest that changes its ways waits too long
- * once.
+ * look: a call for the other ring during the hold, few publications, few
+ * bytes.  After PATIENT_HOLDS such deadlines the next ones come PATIENT_FACTOR
+ * times later (but not more than PATIENT_NS), and are put off while all that
+ * the guest has not seen is younger than the limit, or than twice the limit if
+ * it was called for the other ring just now.
+ *
+ * A deadline without a response ends that; so does a stream, at its first
+ * limit.  A guest that had a response and has not looked is slow rather than
+ * changed: it is called, and REGAIN_HOLDS more are asked of it.  So one that
+ * changes its ways waits too long once.
  */
 #include "hw/net/virtio-net-coalesce.h"
 
 #define PATIENT_HOLDS   64
+#define REGAIN_HOLDS    16
 #define PATIENT_BATCHES 4
+#define PATIENT_BYTES   16384
 #define PATIENT_FACTOR  8
 #define PATIENT_NS      (2 * NS_PER_MS)
 
@@ -54,14 +59,16 @@ static bool is_patient(const VirtIONetCoalesce *c)
     return c->may_be_patient && c->in_vain == PATIENT_HOLDS;
 }
 
+/* What a guest waits at most beyond the limit. */
+static int64_t extra_ns(const VirtIONetCoalesce *c)
+{
+    return is_patient(c) ?
+        MIN((PATIENT_FACTOR - 1) * c->limit_ns, PATIENT_NS) : 0;
+}
+
 static void set_deadline(VirtIONetCoalesce *c)
 {
-    int64_t extra_ns = 0;
-
-    if (is_patient(c)) {
-        extra_ns = MIN((PATIENT_FACTOR - 1) * c->limit_ns, PATIENT_NS);
-    }
-    aio_timer_mod_ns(&c->timer, c->unseen_ns + c->limit_ns + extra_ns);
+    aio_timer_mod_ns(&c->timer, c->unseen_ns + c->limit_ns + extra_ns(c));
 }
 
 /*
@@ -75,29 +82,59 @@ static void first_unseen(VirtIONetCoalesce *c)
     c->unseen_ns = aio_now_ns(c->ctx);
 }
 
+/*
+ * Called for the other ring less than a limit ago, it may still be on its way
+ * to look.
+ */
+static bool may_be_looking(const VirtIONetCoalesce *c, int64_t now_ns)
+{
+    return c->answered && now_ns - c->answered_ns < c->limit_ns;
+}
+
+static bool may_wait(const VirtIONetCoalesce *c, int64_t now_ns)
+{
+    int64_t most_ns = c->limit_ns;
+
+    if (may_be_looking(c, now_ns)) {
+        most_ns += MIN(c->limit_ns, extra_ns(c));
+    }
+    return is_patient(c) && now_ns - c->unseen_ns < most_ns;
+}
+
 /* The deadline found nobody who waits. */
 static void note_in_vain(VirtIONetCoalesce *c)
 {
     bool is_exchange = c->answered &&
-                       (is_patient(c) || c->batches <= PATIENT_BATCHES);
+                       (is_patient(c) || (c->batches <= PATIENT_BATCHES &&
+                                          c->hold_bytes <= PATIENT_BYTES));
 
     c->in_vain = is_exchange ? MIN(c->in_vain + 1, PATIENT_HOLDS) : 0;
+}
+
+/* The deadline found one that waits, or has not come to look yet. */
+static void note_waiting(VirtIONetCoalesce *c)
+{
+    if (!c->answered) {
+        c->in_vain = 0;
+    } else if (is_patient(c)) {
+        c->in_vain -= REGAIN_HOLDS;
+    }
 }
 
 static void coalesce_timer(void *opaque)
 {
     VirtIONetCoalesce *c = opaque;
+    int64_t now_ns = aio_now_ns(c->ctx);
 
     if (!virtqueue_should_signal(c->vq)) {
         note_in_vain(c);
         settle(c);
-    } else if (is_patient(c) &&
-               aio_now_ns(c->ctx) - c->unseen_ns < c->limit_ns) {
+    } else if (may_wait(c, now_ns)) {
         note_in_vain(c);
         c->answered = false;
         set_deadline(c);
     } else {
-        c->in_vain = 0;
+        note_waiting(c);
         send_call(c);
     }
 }
@@ -106,7 +143,10 @@ void virtio_net_coalesce_guest_looks(VirtIONetCoalesce *c)
 {
     c->frames = 0;
     c->bytes = 0;
-    c->answered = true;
+    if (aio_timer_armed(&c->timer)) {
+        c->answered = true;
+        c->answered_ns = aio_now_ns(c->ctx);
+    }
 }
 
 void virtio_net_coalesce_flush(VirtIONetCoalesce *c)
@@ -140,12 +180,14 @@ bool virtio_net_coalesce_published(VirtIONetCoalesce *c, unsigned frames,
     }
     if (aio_timer_armed(&c->timer)) {
         c->batches += c->batches < UINT8_MAX;
+        c->hold_bytes += MIN(bytes, UINT32_MAX - c->hold_bytes);
         if (is_patient(c) && virtqueue_call_event(c->vq) != c->event) {
             first_unseen(c);
         }
         return false;
     }
     c->batches = 1;
+    c->hold_bytes = bytes;
     c->answered = false;
     first_unseen(c);
     set_deadline(c);

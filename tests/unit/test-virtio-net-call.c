@@ -175,6 +175,114 @@ static void test_call_put_off(void)
     nic_harness_free(h);
 }
 
+/* The guest has looked, and published anew; so the rest is as old as that. */
+static void look_and_transmit(NicHarness *h)
+{
+    g_assert_cmpuint(nic_harness_tx_used(h), ==, 1);
+    vring_driver_enable_call(&h->tx);
+    nic_harness_transmit(h, 1, 60);
+}
+
+/* Called for receive just now, it is given time to look; once. */
+static void test_call_slow_once(void)
+{
+    NicHarness *h = patient_guest();
+
+    nic_harness_transmit(h, 1, 60);
+    nic_harness_step(h, 1000 * NS_PER_US);
+    look_and_transmit(h);
+    nic_harness_step(h, 100 * NS_PER_US);
+    respond(h);
+    nic_harness_step(h, 100 * NS_PER_US);       /* the deadline */
+    nic_harness_step(h, 950 * NS_PER_US);
+    g_assert_cmpuint(nic_harness_calls(h, 1), ==, 0);
+    respond(h);
+    assert_called_after_us(h, 50);
+    nic_harness_free(h);
+}
+
+/* Not if that was too long ago, or what it waits for too old. */
+static void test_call_too_slow(void)
+{
+    static const struct {
+        unsigned look_us, response_us;
+    } cases[] = { { 1000, 40 }, { 850, 300 } };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+        NicHarness *h = patient_guest();
+        unsigned response_us = cases[i].look_us + cases[i].response_us;
+
+        nic_harness_transmit(h, 1, 60);
+        nic_harness_step(h, cases[i].look_us * NS_PER_US);
+        look_and_transmit(h);
+        nic_harness_step(h, cases[i].response_us * NS_PER_US);
+        respond(h);
+        assert_called_after_us(h, 1200 - response_us);
+        nic_harness_free(h);
+    }
+}
+
+/* One exchange whose guest looks after the deadline, and is called for it. */
+static void slow_exchange(NicHarness *h)
+{
+    nic_harness_transmit(h, 1, 60);
+    nic_harness_step(h, 60 * NS_PER_US);
+    respond(h);
+    assert_called_after_us(h, 90);
+    g_assert_cmpuint(nic_harness_tx_used(h), ==, 1);
+    vring_driver_enable_call(&h->tx);
+}
+
+/* A slow response now and then does not tell of another kind of guest. */
+static void test_call_slow_sometimes(void)
+{
+    NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
+
+    nic_harness_transmit(h, 1, 60);
+    assert_called_after_us(h, 150);
+    g_assert_cmpuint(nic_harness_tx_used(h), ==, 1);
+    vring_driver_enable_call(&h->tx);
+    for (unsigned i = 0; i < 64; i++) {
+        slow_exchange(h);
+        request_and_response(h, 150);
+    }
+    nic_harness_transmit(h, 1, 60);
+    nic_harness_step(h, 1000 * NS_PER_US);
+    respond(h);
+    assert_called_after_us(h, 200);     /* too slow: 16 more are asked for */
+    g_assert_cmpuint(nic_harness_tx_used(h), ==, 1);
+    vring_driver_enable_call(&h->tx);
+    for (unsigned i = 0; i < 16; i++) {
+        slow_exchange(h);
+        request_and_response(h, 150);
+    }
+    nic_harness_transmit(h, 1, 60);
+    assert_called_after_us(h, 1200);
+    nic_harness_free(h);
+}
+
+/* Many bytes are no request, however few the publications. */
+static void test_call_large_request(void)
+{
+    NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
+
+    nic_harness_transmit(h, 1, 60);
+    assert_called_after_us(h, 150);
+    for (unsigned i = 0; i < 100; i++) {
+        nic_harness_tx_used(h);
+        vring_driver_enable_call(&h->tx);
+        nic_harness_transmit(h, 3, 7000);
+        nic_harness_step(h, 60 * NS_PER_US);
+        respond(h);
+        nic_harness_tx_used(h);
+        vring_driver_enable_call(&h->tx);
+        nic_harness_step(h, 100 * NS_PER_US);
+    }
+    nic_harness_transmit(h, 1, 60);
+    assert_called_after_us(h, 150);
+    nic_harness_free(h);
+}
+
 /* One that is blocked does not wait for a second deadline. */
 static void test_call_not_put_off(void)
 {
@@ -357,6 +465,10 @@ int main(int argc, char **argv)
     g_test_add_func("/net/call/late-once", test_call_late_once);
     g_test_add_func("/net/call/spared", test_call_spared);
     g_test_add_func("/net/call/put-off", test_call_put_off);
+    g_test_add_func("/net/call/slow-once", test_call_slow_once);
+    g_test_add_func("/net/call/too-slow", test_call_too_slow);
+    g_test_add_func("/net/call/slow-sometimes", test_call_slow_sometimes);
+    g_test_add_func("/net/call/large-request", test_call_large_request);
     g_test_add_func("/net/call/not-put-off", test_call_not_put_off);
     g_test_add_func("/net/call/no-response", test_call_no_response);
     g_test_add_func("/net/call/stream", test_call_stream);

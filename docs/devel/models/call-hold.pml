@@ -15,7 +15,8 @@
  *
  * A deadline may be put off if the driver asked anew, and so has looked, since
  * the one before: age is not in the model, but what is put off again and again
- * was young each time.
+ * was young each time.  It may be put off once without that, for a driver that
+ * was called for its other ring and may be on its way to look.
  *
  * Memory: x86 (TSO); both sides' index stores pass through a FIFO store
  * buffer, a full barrier waits until the own buffer is empty.  The available
@@ -80,8 +81,10 @@
     (!judged[me] || NEED_EVENT(used_event, done, old[me]))
 #ifdef ALWAYS_PUT_OFF
 #define YOUNG               true
+#define NOT_YET_LATE        true
 #else
 #define YOUNG               young
+#define NOT_YET_LATE        !late
 #endif
 #ifdef NO_REJUDGE
 #define CALL_WANTED         verdict
@@ -109,6 +112,7 @@ byte frames;                    /* completions held without a judgement */
 bool verdict;                   /* NO_REJUDGE: what the hold began with */
 byte asked;                     /* used_event when that was last looked at */
 bool young;                     /* it had changed, since the last deadline */
+bool late;                      /* put off, though it had not */
 bool deciding;                  /* ghost: published, not yet held or judged */
 bit calls;                      /* the call eventfd in use */
 bool started = true;
@@ -222,7 +226,10 @@ inline hold()
     old[me] = done;
 #endif
     if
-    :: used_event != asked -> asked = used_event; young = true
+    :: used_event != asked ->
+        asked = used_event;
+        young = true;
+        late = false
     :: else
     fi;
 #ifndef NO_DEADLINE
@@ -246,6 +253,7 @@ inline judge()
     frames = 0;
     verdict = false;
     young = false;
+    late = false;
     asked = 0;
     timer[me] = false;
     deciding = false
@@ -283,6 +291,11 @@ end_sleep:
                 young = false;
                 timer[me] = true;
                 printf("device %d: puts the deadline off\n", me);
+                deciding = false
+            :: CALL_WANTED && NOT_YET_LATE ->
+                late = true;
+                timer[me] = true;
+                printf("device %d: gives the driver time\n", me);
                 deciding = false
             :: true -> judge()
             fi

@@ -42,7 +42,9 @@ typedef struct VirtIONetCoalesce {
     uint32_t bytes;             /* the guest had reason to look */
     uint16_t in_vain;           /* deadlines in a row that nobody waited for */
     uint8_t batches;            /* publications of this hold */
+    uint32_t hold_bytes;        /* their bytes */
     bool answered;              /* the guest was called for the other ring */
+    int64_t answered_ns;        /* ... the last time */
     uint16_t event;             /* the driver's word at unseen_ns */
     int64_t unseen_ns;          /* since when there is something unseen */
 } VirtIONetCoalesce;
