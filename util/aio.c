@@ -179,6 +179,11 @@ void aio_context_set_poll_max_ns(AioContext *ctx, int64_t max_ns)
     aio_poll_state_init(&ctx->poll, max_ns);
 }
 
+bool aio_context_polls(const AioContext *ctx)
+{
+    return ctx->poll.max_ns > 0;
+}
+
 /* ---- sleeping and waking --------------------------------------------- */
 
 void aio_notify(AioContext *ctx)

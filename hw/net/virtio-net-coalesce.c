@@ -24,12 +24,16 @@
  */
 #include "hw/net/virtio-net-coalesce.h"
 
+#include <glib.h>
+
 #define PATIENT_HOLDS   64
 #define REGAIN_HOLDS    16
 #define PATIENT_BATCHES 4
 #define PATIENT_BYTES   16384
 #define PATIENT_FACTOR  8
 #define PATIENT_NS      (2 * NS_PER_MS)
+
+G_STATIC_ASSERT(REGAIN_HOLDS <= PATIENT_HOLDS);
 
 static void settle(VirtIONetCoalesce *c)
 {

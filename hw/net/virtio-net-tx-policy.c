@@ -3,7 +3,7 @@
  * tx=bh and tx=timer.
  *
  * bh: look as soon as anything is there, ask for a kick at the next packet
- * when nothing is.
+ * when nothing is; unless it holds, see below.
  *
  * timer: after the first packet wait one timer period with kicks off, so
  * that one pass finds many.  A pass that empties the ring goes back to
@@ -16,16 +16,19 @@
  * them costs more than the packets' way through the ring: an exit, a system
  * call, and the wake-up of a halted CPU.  Packets that come closer than one
  * hold, some tens of microseconds, need no kick to be found at its end.
- * Whether that pays is measured, not guessed: after a window with kicks that
- * looks like a stream (several packets a pass, one at least per hold) comes a
- * trial window with holds.  If clearly more packets came, holds stay on for a
- * while, after which kicks are tried again, since the load may have changed.
- * If not, there is no trial for a time that doubles.  So a guest that waits
- * for answers, which a hold only slows down, keeps its kicks; and a pass that
- * finds nothing always asks for one.
+ * Whether that pays is measured, not guessed.  After a window with kicks that
+ * looks like a stream (three packets in two passes, one at least per hold)
+ * comes a trial window with holds, then again one with kicks: only if the
+ * trial carried clearly more than either of its neighbours do holds stay on,
+ * so that a load which grows by itself does not count.  They end when the load
+ * changes, more or less, and kicks are checked again at regular times.  After
+ * a trial in vain there is none for a time that doubles.  So a guest that waits
+ * for answers, which a hold only slows down, has its kicks but for a trial now
+ * and then; and a pass that finds nothing always asks for one.
  *
- * Windows are long enough for their rates to be told apart, and end with a
- * pass: a window with a silence in it shows a low rate, and is no stream.
+ * "More" is bytes and a constant per packet: a stream may gain by more packets
+ * or by larger ones.  A window ends with a pass, so one with a long silence in
+ * it shows a low rate.  On a clock that stands no window ends.
  */
 #include "hw/net/virtio-net-tx-policy.h"
 
@@ -34,13 +37,22 @@
 #include "util/clock.h"
 
 #define WINDOW_NS       (10 * NS_PER_MS)
-#define HOLD_WINDOWS_NS (200 * NS_PER_MS)
+#define HOLD_WINDOWS_NS (100 * NS_PER_MS)
 #define BACKOFF_MIN_NS  (20 * NS_PER_MS)
 #define BACKOFF_MAX_NS  (1280 * NS_PER_MS)
 
-/* Rates are told apart from here on, in parts of the rate with kicks. */
-#define BETTER(rate)    ((rate) + (rate) / 16)
-#define WORSE(rate)     ((rate) - (rate) / 8)
+/* What a packet's way costs, in bytes copied. */
+#define PACKET_WORK     1000
+
+static bool is_better(uint64_t rate, uint64_t than)
+{
+    return rate >= than + than / 8;
+}
+
+static bool is_another_load(uint64_t rate, uint64_t before)
+{
+    return rate > before + before / 4 || rate < before - before / 4;
+}
 
 static bool is_stream(const TxPolicy *p, uint64_t elapsed_ns)
 {
@@ -50,64 +62,99 @@ static bool is_stream(const TxPolicy *p, uint64_t elapsed_ns)
            w->packets * p->hold_ns >= elapsed_ns;
 }
 
-static void begin_trial(TxPace *w, int64_t now_ns)
+static void give_up(TxPace *w, int64_t now_ns)
 {
-    if (now_ns >= w->retry_ns) {
-        w->phase = TX_PHASE_TRIAL;
-    }
-}
-
-static void end_trial(TxPace *w, int64_t now_ns, bool better)
-{
-    if (better) {
-        w->phase = TX_PHASE_HOLD;
-        w->hold_end_ns = now_ns + HOLD_WINDOWS_NS;
-        w->backoff_ns = 0;
-        return;
-    }
     w->phase = TX_PHASE_KICK;
     w->backoff_ns = CLAMP(2 * w->backoff_ns, BACKOFF_MIN_NS, BACKOFF_MAX_NS);
     w->retry_ns = now_ns + w->backoff_ns;
 }
 
-static void end_window(TxPolicy *p, int64_t now_ns, uint64_t elapsed_ns)
+static void end_trial(TxPace *w, int64_t now_ns)
 {
-    TxPace *w = &p->pace;
-    uint64_t rate = w->packets * NS_PER_SEC / elapsed_ns;
-    bool stream = is_stream(p, elapsed_ns);
+    if (is_better(w->hold_rate, w->kick_rate)) {
+        w->phase = TX_PHASE_CHECK;
+    } else {
+        give_up(w, now_ns);
+    }
+}
 
+static void end_check(TxPace *w, int64_t now_ns)
+{
+    if (is_better(w->hold_rate, w->kick_rate)) {
+        w->phase = TX_PHASE_HOLD;
+        w->hold_end_ns = now_ns + HOLD_WINDOWS_NS;
+        w->backoff_ns = 0;
+    } else {
+        give_up(w, now_ns);
+    }
+}
+
+static void end_hold_window(TxPace *w, int64_t now_ns, uint64_t rate)
+{
+    if (is_another_load(rate, w->hold_rate)) {
+        w->phase = TX_PHASE_KICK;
+    } else if (now_ns >= w->hold_end_ns) {
+        w->hold_rate = rate;
+        w->phase = TX_PHASE_CHECK;
+    }
+}
+
+static void judge_stream(TxPace *w, int64_t now_ns, uint64_t rate)
+{
     switch (w->phase) {
     case TX_PHASE_KICK:
         w->kick_rate = rate;
-        if (stream) {
-            begin_trial(w, now_ns);
+        if (now_ns >= w->retry_ns) {
+            w->phase = TX_PHASE_TRIAL;
         }
-        break;
+        return;
     case TX_PHASE_TRIAL:
-        end_trial(w, now_ns, stream && rate >= BETTER(w->kick_rate));
-        break;
+        w->hold_rate = rate;
+        end_trial(w, now_ns);
+        return;
+    case TX_PHASE_CHECK:
+        w->kick_rate = rate;
+        end_check(w, now_ns);
+        return;
     case TX_PHASE_HOLD:
-        if (!stream || rate < WORSE(w->kick_rate) ||
-            now_ns >= w->hold_end_ns) {
-            w->phase = TX_PHASE_KICK;
-        }
+        end_hold_window(w, now_ns, rate);
+    }
+}
+
+static void end_window(TxPolicy *p, int64_t now_ns, uint64_t elapsed_ns)
+{
+    TxPace *w = &p->pace;
+
+    if (is_stream(p, elapsed_ns)) {
+        judge_stream(w, now_ns, w->work * NS_PER_SEC / elapsed_ns);
+    } else {
+        w->phase = TX_PHASE_KICK;
     }
     w->packets = 0;
     w->passes = 0;
+    w->work = 0;
     w->window_ns = now_ns;
 }
 
-static bool holds_pay(TxPolicy *p, int64_t now_ns, unsigned packets)
+void tx_policy_restart(TxPolicy *p)
+{
+    p->pace = (TxPace) { .phase = TX_PHASE_KICK };
+}
+
+void tx_policy_note(TxPolicy *p, int64_t now_ns, unsigned packets,
+                    size_t bytes, TxStop reason)
 {
     TxPace *w = &p->pace;
-    int64_t elapsed_ns = now_ns - w->window_ns;
 
-    w->packets += packets;
-    w->passes++;
-    if (elapsed_ns >= WINDOW_NS) {
-        end_window(p, now_ns, elapsed_ns);
+    if (p->mode != VIRTIO_NET_TX_BH || !p->hold_ns) {
+        return;
     }
-    return w->phase != TX_PHASE_KICK;
+    w->packets += packets;
+    w->passes += reason == TX_STOP_RING_EMPTY;
+    w->work += bytes + (uint64_t)packets * PACKET_WORK;
+    if (now_ns - w->window_ns >= WINDOW_NS) {
+        end_window(p, now_ns, now_ns - w->window_ns);
+    }
 }
 
 TxDecision tx_policy_work(const TxPolicy *p, int64_t now_ns)
@@ -118,16 +165,16 @@ TxDecision tx_policy_work(const TxPolicy *p, int64_t now_ns)
     return (TxDecision) { TX_FLUSH };
 }
 
-TxDecision tx_policy_flushed(TxPolicy *p, int64_t now_ns, unsigned packets,
-                             TxStop reason)
+TxDecision tx_policy_flushed(const TxPolicy *p, int64_t now_ns,
+                             unsigned packets, TxStop reason)
 {
-    bool hold = p->mode == VIRTIO_NET_TX_BH && p->hold_ns &&
-                holds_pay(p, now_ns, packets) && packets;
+    bool holds = p->pace.phase == TX_PHASE_TRIAL ||
+                 p->pace.phase == TX_PHASE_HOLD;
 
     if (reason == TX_STOP_BUDGET) {
         return (TxDecision) { TX_FLUSH };
     }
-    if (hold) {
+    if (holds && packets) {
         return (TxDecision) { TX_HOLD, .deadline_ns = now_ns + p->hold_ns };
     }
     return (TxDecision) { TX_ARM };

@@ -240,16 +240,16 @@ static size_t batch_bytes(VirtIONetTx *tx, unsigned n)
     return bytes;
 }
 
-static TxStop run_pass(VirtIONetTx *tx, unsigned *packets)
+static TxStop run_pass(VirtIONetTx *tx, unsigned *packets, size_t *bytes)
 {
     bool live = virtio_net_queue_live(&tx->q);
-    size_t bytes = 0;
 
     *packets = 0;
-    while (*packets < tx->budget_pkts && bytes < VIRTIO_NET_PASS_BYTES) {
+    *bytes = 0;
+    while (*packets < tx->budget_pkts && *bytes < VIRTIO_NET_PASS_BYTES) {
         unsigned max = MIN(VIRTIO_NET_BATCH, tx->budget_pkts - *packets);
         unsigned n = virtqueue_pop_batch(tx->q.vq, tx->elems, max,
-                                         VIRTIO_NET_PASS_BYTES - bytes);
+                                         VIRTIO_NET_PASS_BYTES - *bytes);
         unsigned done;
         size_t done_bytes;
         bool full = false;
@@ -261,7 +261,7 @@ static TxStop run_pass(VirtIONetTx *tx, unsigned *packets)
         done_bytes = batch_bytes(tx, done);
         publish(tx, done_bytes);
         *packets += done;
-        bytes += done_bytes;
+        *bytes += done_bytes;
         if (full) {
             return TX_STOP_BACKEND_FULL;
         }
@@ -307,10 +307,10 @@ static void arm(VirtIONetTx *tx)
     }
 }
 
-static void apply_flushed(VirtIONetTx *tx, unsigned packets, TxStop reason)
+static void apply_flushed(VirtIONetTx *tx, int64_t now_ns, unsigned packets,
+                          TxStop reason)
 {
-    TxDecision d = tx_policy_flushed(&tx->policy, aio_now_ns(tx->q.ctx),
-                                     packets, reason);
+    TxDecision d = tx_policy_flushed(&tx->policy, now_ns, packets, reason);
 
     switch (d.action) {
     case TX_FLUSH:
@@ -329,7 +329,9 @@ static void virtio_net_tx_flush_bh(void *opaque)
 {
     VirtIONetTx *tx = opaque;
     unsigned packets;
+    size_t bytes;
     TxStop reason;
+    int64_t now_ns;
 
     if (tx->state != TX_STATE_SCHEDULED || !virtio_net_queue_usable(&tx->q)) {
         return;
@@ -337,7 +339,9 @@ static void virtio_net_tx_flush_bh(void *opaque)
     tx->state = TX_STATE_FLUSHING;
     QUEUE_STAT_ADD(&tx->q, flushes, 1);
     virtqueue_park(tx->q.vq);
-    reason = run_pass(tx, &packets);
+    reason = run_pass(tx, &packets, &bytes);
+    now_ns = aio_now_ns(tx->q.ctx);
+    tx_policy_note(&tx->policy, now_ns, packets, bytes, reason);
     switch (reason) {
     case TX_STOP_BACKEND_FULL:
         QUEUE_STAT_ADD(&tx->q, full, 1);
@@ -348,7 +352,7 @@ static void virtio_net_tx_flush_bh(void *opaque)
         return;
     case TX_STOP_RING_EMPTY:
     case TX_STOP_BUDGET:
-        apply_flushed(tx, packets, reason);
+        apply_flushed(tx, now_ns, packets, reason);
     }
 }
 
@@ -396,6 +400,7 @@ void virtio_net_tx_quiesce(VirtIONetTx *tx)
     aio_timer_del(&tx->deadline);
     net_cancel_tx(tx->q.nq);
     virtio_net_coalesce_flush(&tx->q.coalesce);
+    tx_policy_restart(&tx->policy);
     /*
      * Chains may wait now that the driver owes no kick for.  Whoever serves
      * the ring next polls it at its start; a kick from us would not reach
@@ -467,7 +472,8 @@ void virtio_net_tx_init(VirtIONetTx *tx)
     tx->policy = (TxPolicy) {
         .mode = conf->tx,
         .timer_ns = conf->tx_timer_ns,
-        .hold_ns = conf->tx_hold_ns,
+        /* A context that polls needs no kicks, and a hold would keep it. */
+        .hold_ns = aio_context_polls(tx->q.ctx) ? 0 : conf->tx_hold_ns,
     };
     tx->slots = g_new0(TxSlot, VIRTQUEUE_MAX_SIZE);
     tx->bh = aio_bh_new(tx->q.ctx, virtio_net_tx_flush_bh, tx);

@@ -105,6 +105,13 @@ void aio_notify(AioContext *ctx);
  */
 void aio_context_set_poll_max_ns(AioContext *ctx, int64_t max_ns);
 
+/*
+ * aio_context_polls: whether adaptive busy polling is enabled.
+ *
+ * Owner, or any thread once the context has been set up.
+ */
+bool aio_context_polls(const AioContext *ctx);
+
 /* ---- bottom halves --------------------------------------------------- */
 
 /*

@@ -94,7 +94,7 @@ CASES = [
             'NO_REJUDGE', 'LAST_AT_PUBLISH', 'STALE_LAST R=1 FRAMES=2 M=4',
             'NO_FLUSH', 'NO_DEADLINE', 'SWAP NO_SWAP_WAIT'),
     *broken('call-hold', 'woken', 'NO_FLUSH', 'ALWAYS_PUT_OFF',
-            liveness=True),
+            'ALWAYS_LATE', liveness=True),
 
     holds('rx-refill'),
     holds('rx-refill', liveness=True),

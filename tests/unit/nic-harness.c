@@ -291,6 +291,9 @@ NicHarness *nic_harness_new(const NicOptions *opt)
     h->clock = clock_virtual_new(NS_PER_SEC);
     h->ctx = aio_context_new("test", h->clock, &err);
     g_assert_no_error(err);
+    if (opt->poll) {
+        aio_context_set_poll_max_ns(h->ctx, 50 * NS_PER_US);
+    }
     parse_props(h, opt->props);
     h->conf.rx_queue_size = MAX(h->conf.rx_queue_size, h->size);
     h->conf.tx_queue_size = MAX(h->conf.tx_queue_size, h->size);

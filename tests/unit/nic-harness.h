@@ -85,6 +85,7 @@ typedef struct NicOptions {
     bool vnet;              /* the backend carries vnet headers */
     const char *props;      /* "tx=timer,...", NULL: defaults */
     bool stopped;           /* do not start the rings */
+    bool poll;              /* a context with busy polling */
 } NicOptions;
 
 NicHarness *nic_harness_new(const NicOptions *opt);

@@ -61,12 +61,12 @@ static const Case cases[] = {
     { "properties", 0,
       USER " -device virtio-net-pci,bus=pci.0,addr=0x5,netdev=n0,id=net0,"
       "tx=timer,x-txtimer=100000,mac=52:54:00:12:34:56,rx_queue_size=512,"
-      "bootindex=1,tx-coal-usecs=0,csum=off",
+      "bootindex=1,tx-coal-usecs=0,x-txhold=0,csum=off",
       VU " -device virtio-net-pci,bus=pci.0,addr=0x5,netdev=n0,id=net0,"
       "mac=52:54:00:12:34:56,rx_queue_size=512,bootindex=1,csum=off " RAM128,
       DAEMON " --netdev user,id=n0 --device virtio-net-pci,id=net0,netdev=n0,"
       "tx=timer,x-txtimer=100000,mac=52:54:00:12:34:56,rx_queue_size=512,"
-      "tx-coal-usecs=0,csum=off "
+      "tx-coal-usecs=0,x-txhold=0,csum=off "
       "--export vhost-user-net,id=nic0,device=net0,path=/D/nic0.sock" },
     { "json", 0,
       "-netdev {\"type\":\"tap\",\"fd\":\"33\",\"vhost\":false,\"id\":\"n0\"}"

@@ -271,7 +271,9 @@ static void test_call_large_request(void)
     for (unsigned i = 0; i < 100; i++) {
         nic_harness_tx_used(h);
         vring_driver_enable_call(&h->tx);
-        nic_harness_transmit(h, 3, 7000);
+        for (unsigned j = 0; j < 3; j++) {
+            nic_harness_transmit(h, 1, 7000);
+        }
         nic_harness_step(h, 60 * NS_PER_US);
         respond(h);
         nic_harness_tx_used(h);

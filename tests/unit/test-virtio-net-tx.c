@@ -208,98 +208,6 @@ static void test_timer_property(void)
     nic_harness_free(h);
 }
 
-/* ---- bh, held (the policy alone: test-virtio-net-tx-policy.c) --------- */
-
-/* @n packets each 20 us, with the driver's kicks; their tags are zero. */
-static void stream(NicHarness *h, unsigned n, int64_t ns)
-{
-    for (; ns > 0; ns -= 20 * NS_PER_US) {
-        for (unsigned i = 0; i < n; i++) {
-            nic_harness_send(h, 0, 60);
-        }
-        nic_harness_kick(h, 1);
-        nic_harness_run(h);
-        nic_harness_tx_used(h);
-        nic_harness_step(h, 20 * NS_PER_US);
-    }
-}
-
-/* A stream that gets better by holds: the guest's part is played here. */
-static NicHarness *new_holding(void)
-{
-    NicHarness *h = nic_harness_new(&(NicOptions) {
-        .props = "x-txhold=40000" });
-
-    h->net->record = false;
-    nic_harness_step(h, NS_PER_SEC);
-    stream(h, 3, 12 * NS_PER_MS);
-    stream(h, 6, 12 * NS_PER_MS);
-    g_assert_cmpint(h->nic->pairs[0]->tx.state, ==, TX_STATE_HOLDING);
-    return h;
-}
-
-/* No kicks, and nobody waits longer than the hold. */
-static void test_hold(void)
-{
-    NicHarness *h = new_holding();
-    uint64_t kicks = nic_harness_stat(h, 1, "kicks");
-    unsigned sent;
-
-    stream(h, 6, 10 * NS_PER_MS);
-    g_assert_cmpuint(nic_harness_stat(h, 1, "kicks"), ==, kicks);
-    sent = h->net->sent;
-    nic_harness_send(h, 0, 60);
-    g_assert_false(nic_harness_kick(h, 1));
-    nic_harness_step(h, 40 * NS_PER_US);
-    g_assert_cmpuint(h->net->sent, ==, sent + 1);
-    /* a hold in vain: kicks are wanted, no deadline runs */
-    nic_harness_step(h, 40 * NS_PER_US);
-    nic_harness_tx_used(h);
-    g_assert_cmpint(h->nic->pairs[0]->tx.state, ==, TX_STATE_IDLE);
-    nic_harness_send(h, 0, 60);
-    g_assert_true(nic_harness_kick(h, 1));
-    nic_harness_run(h);
-    g_assert_cmpuint(h->net->sent, ==, sent + 2);
-    nic_harness_free(h);
-}
-
-/* Stopped within a hold: un-popped, no deadline left, sent by the next. */
-static void test_hold_stop(void)
-{
-    NicHarness *h = new_holding();
-    unsigned sent = h->net->sent;
-    uint16_t base;
-
-    for (unsigned i = 0; i < 4; i++) {
-        nic_harness_send(h, 0, 60);
-        g_assert_false(nic_harness_kick(h, 1));
-    }
-    base = virtio_net_queue_stop(h->nic, 1);
-    g_assert_cmpuint(base, ==, (uint16_t)sent);
-    g_assert_cmpint(aio_next_deadline_ns(h->ctx), ==, INT64_MAX);
-    nic_harness_send(h, 0, 60);
-    nic_harness_step(h, NS_PER_MS);
-    g_assert_cmpuint(h->net->sent, ==, sent);
-    close(h->kick[1]);
-    close(h->call[1]);
-    nic_harness_start(h, 1, base);
-    nic_harness_run(h);
-    g_assert_cmpuint(h->net->sent, ==, sent + 5);
-    nic_harness_free(h);
-}
-
-/* The same stream with x-txhold=0: kicks. */
-static void test_hold_never(void)
-{
-    NicHarness *h = nic_harness_new(&(NicOptions) { .props = "x-txhold=0" });
-
-    h->net->record = false;
-    stream(h, 3, 12 * NS_PER_MS);
-    stream(h, 6, 12 * NS_PER_MS);
-    g_assert_cmpuint(nic_harness_stat(h, 1, "kicks"), ==, 1200);
-    nic_harness_free(h);
-}
-
 /* ---- backpressure (F77, F78, F89) ------------------------------------ */
 
 static void test_full_and_resume(void)
@@ -729,9 +637,6 @@ int main(int argc, char **argv)
     g_test_add_func("/net/tx/timer/period", test_timer_waits_its_period);
     g_test_add_func("/net/tx/timer/spurious-kick", test_timer_spurious_kick);
     g_test_add_func("/net/tx/timer/property", test_timer_property);
-    g_test_add_func("/net/tx/hold/deadline", test_hold);
-    g_test_add_func("/net/tx/hold/stop", test_hold_stop);
-    g_test_add_func("/net/tx/hold/never", test_hold_never);
     g_test_add_func("/net/tx/full/resume", test_full_and_resume);
     g_test_add_func("/net/tx/full/stop", test_stop_while_full);
     g_test_add_func("/net/tx/host-drop", test_host_drop);

@@ -39,7 +39,8 @@
  *   STALE_LAST       a new owner trusts its judgement from an earlier turn
  *   NO_FLUSH         quiesce drops the held call
  *   NO_DEADLINE      only the number of frames ends a hold
- *   ALWAYS_PUT_OFF   a deadline is put off though the driver did nothing
+ *   ALWAYS_PUT_OFF   a deadline is put off as if the driver had asked anew
+ *   ALWAYS_LATE      ... though it has not, again and again
  *   NO_SWAP_WAIT     the front-end does not wait until a new call fd is in use
  *
  * Limits: indices modulo M instead of 65536; the byte limit is one more reason
@@ -81,9 +82,12 @@
     (!judged[me] || NEED_EVENT(used_event, done, old[me]))
 #ifdef ALWAYS_PUT_OFF
 #define YOUNG               true
-#define NOT_YET_LATE        true
 #else
 #define YOUNG               young
+#endif
+#ifdef ALWAYS_LATE
+#define NOT_YET_LATE        true
+#else
 #define NOT_YET_LATE        !late
 #endif
 #ifdef NO_REJUDGE

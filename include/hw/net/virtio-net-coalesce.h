@@ -40,7 +40,7 @@ typedef struct VirtIONetCoalesce {
     AioTimer timer;             /* armed: a wanted call is held back */
     uint32_t frames;            /* published since it was wanted, or since */
     uint32_t bytes;             /* the guest had reason to look */
-    uint16_t in_vain;           /* deadlines in a row that nobody waited for */
+    uint16_t in_vain;           /* deadlines that nobody waited for */
     uint8_t batches;            /* publications of this hold */
     uint32_t hold_bytes;        /* their bytes */
     bool answered;              /* the guest was called for the other ring */
