@@ -46,7 +46,7 @@ typedef struct TxPace {
     TxPhase phase;
     uint64_t packets;       /* of this window */
     uint64_t passes;        /* ... that emptied the ring */
-    uint64_t work;          /* ... bytes, and as many again per packet */
+    uint64_t work;          /* ... bytes, and a constant per packet */
     int64_t window_ns;      /* its begin */
     uint64_t kick_rate;     /* work per second of the last one with kicks */
     uint64_t hold_rate;     /* ... with holds, when these were judged */
