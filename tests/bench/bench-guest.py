@@ -3,10 +3,13 @@
 """Our virtio-net against the stock QEMU's own, in the same guest.
 
 Rounds of all set-ups, interleaved in one run, each a fresh boot of the same
-Debian kernel on a tap; the order rotates, so that no set-up always follows
-the same other one.  For each figure: the median over the rounds, and the
-ratio ours/stock of the same round, as median with a bootstrap interval of
-95 %.  Machines are shared and noisy: only the ratios mean anything.
+Debian kernel on a tap.  In a round all guests are up, and one works at a time:
+each figure is taken from all of them in turn and then again the other way
+round, so that what is compared was measured within seconds, around the same
+moment, and a machine that gets slower favours nobody.  The order rotates from
+round to round.  For each figure: the median over the rounds, and the ratio
+ours/stock of the same round, as median with a bootstrap interval of 95 %.
+Machines are shared and noisy: only the ratios mean anything.
 
 CPU is the busy time of the whole machine (/proc/stat), so that nobody's
 thread is forgotten, over the work done in it: per Mpkt for datagrams, per Gb
@@ -68,7 +71,7 @@ def busy_seconds():
 
 
 class Bench:
-    """One booted guest with a qperf server at the other end."""
+    """One booted guest, with a qperf server in it and one at the other end."""
 
     def __init__(self, guest, net, seconds):
         self.guest = guest
@@ -117,7 +120,6 @@ class Bench:
 
     def tcp_receive(self):
         """A stream to the guest, of 64 KiB writes: the roles swapped."""
-        server = self.guest.spawn('qperf')
         before = busy_seconds()
         text = subprocess.run(
             self.net.netns.prefix() +
@@ -126,8 +128,6 @@ class Bench:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=True,
             text=True, timeout=self.seconds + 30).stdout
         cpu = busy_seconds() - before
-        server.kill()
-        server.wait()
         return self._stream('TCP receive', qperf_values(text), cpu)
 
     def interrupts(self):
@@ -136,19 +136,24 @@ class Bench:
         return sum(int(line.split()[1]) for line in text.splitlines()
                    if 'virtio' in line)
 
-    def all(self):
-        """Every figure."""
-        figures = self.latency()
-        figures.update(self.ping())
-        figures.update(self.udp(64))
-        figures.update(self.udp(1400))
+    def tcp_64k(self):
+        """A stream of large writes, and its interrupts."""
         before = self.interrupts()
-        figures.update(self.tcp('TCP 64K', '-m', '64K'))
+        figures = self.tcp('TCP 64K', '-m', '64K')
         figures['TCP 64K interrupts/s'] = \
             (self.interrupts() - before) / self.seconds
-        figures.update(self.tcp('TCP 1460', '-m', '1460'))
-        figures.update(self.tcp_receive())
         return figures
+
+
+PARTS = {
+    'lat': Bench.latency,
+    'ping': Bench.ping,
+    'udp64': lambda b: b.udp(64),
+    'udp1400': lambda b: b.udp(1400),
+    'tcp64k': Bench.tcp_64k,
+    'tcp1460': lambda b: b.tcp('TCP 1460', '-m', '1460'),
+    'tcprx': Bench.tcp_receive,
+}
 
 
 @contextlib.contextmanager
@@ -166,8 +171,9 @@ def qperf_server(net):
         server.kill()
 
 
-def measure(setup, seconds, only):
-    """All figures of one boot."""
+@contextlib.contextmanager
+def booted(setup, seconds):
+    """The Bench of a fresh guest."""
     ours, properties = SETUPS[setup]
     stock = env.stock_qemu_11()
     binary = env.our_program('qemu-system-x86_64') if ours else stock
@@ -177,24 +183,26 @@ def measure(setup, seconds, only):
             as guest:
         net.configure(guest)
         guest.must(f'ping -c 3 -i 0.2 {net.host_addr}')
-        bench = Bench(guest, net, seconds)
-        if not only:
-            return bench.all()
-        figures = {}
-        for name in only:
-            figures.update(PARTS[name](bench))
-        return figures
+        guest.spawn('qperf')
+        yield Bench(guest, net, seconds)
 
 
-PARTS = {
-    'lat': Bench.latency,
-    'ping': Bench.ping,
-    'udp64': lambda b: b.udp(64),
-    'udp1400': lambda b: b.udp(1400),
-    'tcp64k': lambda b: b.tcp('TCP 64K', '-m', '64K'),
-    'tcp1460': lambda b: b.tcp('TCP 1460', '-m', '1460'),
-    'tcprx': Bench.tcp_receive,
-}
+def measure(setups, parts, seconds, progress):
+    """{set-up: figures} of one round."""
+    figures = {setup: {} for setup in setups}
+    with contextlib.ExitStack() as stack:
+        progress('boot')
+        benches = {setup: stack.enter_context(booted(setup, seconds))
+                   for setup in setups}
+        for part in parts:
+            progress(part)
+            there = {s: PARTS[part](benches[s]) for s in setups}
+            back = {s: PARTS[part](benches[s]) for s in reversed(setups)}
+            for setup in setups:
+                figures[setup].update(
+                    (name, (value + back[setup][name]) / 2)
+                    for name, value in there[setup].items())
+    return figures
 
 
 def interval(values, resamples=2000):
@@ -283,7 +291,8 @@ def main():
     """See the top of the file."""
     parser = argparse.ArgumentParser(description='Compare with stock QEMU.')
     parser.add_argument('--rounds', type=int, default=3)
-    parser.add_argument('--seconds', type=int, default=2)
+    parser.add_argument('--seconds', type=int, default=2,
+                        help='of each measurement, two a figure and round')
     parser.add_argument('--setups', default=','.join(SETUPS))
     parser.add_argument('--only', default='', help=','.join(PARTS))
     parser.add_argument('--builddir')
@@ -293,17 +302,21 @@ def main():
     if options.builddir:
         env.BUILD_DIR = pathlib.Path(options.builddir).resolve()
     setups = options.setups.split(',')
-    only = [x for x in options.only.split(',') if x]
+    parts = options.only.split(',') if options.only else list(PARTS)
     results = {setup: [] for setup in SETUPS}
     start = time.monotonic()
+
+    def progress(what):
+        print(f'[{time.monotonic() - start:5.0f} s] round {number + 1} of '
+              f'{options.rounds}: {what}', file=sys.stderr, flush=True)
+
     try:
         for number in range(options.rounds):
             shift = number % len(setups)
-            for setup in setups[shift:] + setups[:shift]:
-                print(f'[{time.monotonic() - start:5.0f} s] round '
-                      f'{number + 1} of {options.rounds}: {setup}',
-                      file=sys.stderr, flush=True)
-                results[setup].append(measure(setup, options.seconds, only))
+            figures = measure(setups[shift:] + setups[:shift], parts,
+                              options.seconds, progress)
+            for setup in setups:
+                results[setup].append(figures[setup])
     except Skip as reason:
         sys.exit(f'bench-guest: {reason}')
     if options.json:
