@@ -239,6 +239,8 @@ def ratios(results):
     found = {}
     for ours, stock in PAIRS:
         for name in results[ours][0] if results[ours] else ():
+            if name.endswith('lost %'):
+                continue                    # mostly none: no ratio
             pairs = [(a[name], b[name]) for a, b in
                      zip(results[ours], results[stock]) if b[name]]
             if pairs:
