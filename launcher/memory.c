@@ -4,9 +4,9 @@
  *
  * Main memory is one of: -machine memory-backend=ID, -numa node,memdev=ID
  * for each node, or what the machine makes by itself of -m (and -mem-path).
- * Backends that have another use (plugged-in DIMMs) are treated alike where
- * that is possible without asking; a private one there only means that
- * packets in it are dropped.
+ * Backends that have another use (plugged-in DIMMs) are treated alike: a
+ * guest puts packets there as well, and QEMU shows us either nothing of
+ * private memory or, 7.2, the file instead of the guest's pages.
  */
 #include "memory.h"
 
@@ -23,28 +23,31 @@
 
 /* ---- sizes ------------------------------------------------------------- */
 
-static bool parse_hex(const char *text, guint64 *bytes)
+static bool parse_hex(const char *text, unsigned shift, guint64 *bytes)
 {
     char *end;
-    guint64 mib = g_ascii_strtoull(text + 2, &end, 16);
+    guint64 value = g_ascii_strtoull(text + 2, &end, 16);
 
-    if (*end || end == text + 2 || mib > G_MAXINT64 >> 20) {
+    if (*end || end == text + 2 || value > (guint64)G_MAXINT64 >> shift) {
         return false;
     }
-    *bytes = mib << 20;
+    *bytes = value << shift;
     return true;
 }
 
-bool memory_parse_size(const char *text, guint64 *bytes)
+/*
+ * A number with a suffix B, K, M, G, T, P or E, which may have a fraction, or
+ * a hexadecimal number; without a suffix it counts 2^@shift bytes.
+ */
+static bool parse_size(const char *text, unsigned shift, guint64 *bytes)
 {
     static const char suffixes[] = "BKMGTPE";
     const char *suffix;
-    unsigned shift = 20;
     double value;
     char *end;
 
     if (g_str_has_prefix(text, "0x") || g_str_has_prefix(text, "0X")) {
-        return parse_hex(text, bytes);
+        return parse_hex(text, shift, bytes);
     }
     value = g_ascii_strtod(text, &end);
     if (!g_ascii_isdigit(*text)) {
@@ -65,12 +68,27 @@ bool memory_parse_size(const char *text, guint64 *bytes)
     return true;
 }
 
-/* The last size in any -m counts. */
+static bool machine_size(const CmdLine *cmd, guint64 *bytes, GError **errp)
+{
+    g_autofree char *size = machine_option(cmd, "memory.size");
+
+    if (size && !parse_size(size, 0, bytes)) {
+        vnet_set_error(errp, "-machine memory.size=%s: expected a number of "
+                       "bytes, or a size such as 512M or 2G", size);
+        return false;
+    }
+    return true;
+}
+
+/* The last size in any -m counts, or else the machine's. */
 static bool ram_size(const CmdLine *cmd, guint64 *bytes, GError **errp)
 {
     guint i;
 
     *bytes = 0;
+    if (!machine_size(cmd, bytes, errp)) {
+        return false;
+    }
     CMDLINE_FOREACH (cmd, "m", i) {
         KeyVal *kv = keyval_parse("-m", cmdline_at(cmd, i)->value, "size",
                                   errp);
@@ -79,7 +97,7 @@ static bool ram_size(const CmdLine *cmd, guint64 *bytes, GError **errp)
         if (!kv) {
             return false;
         }
-        if (size && !memory_parse_size(size, bytes)) {
+        if (size && !parse_size(size, 20, bytes)) {
             keyval_bad_value(kv, "size", size, "a number of MiB, or a size "
                              "such as 512M or 2G", errp);
             keyval_free(kv);
@@ -228,7 +246,7 @@ static bool rewrite_backend(CmdLine *cmd, guint i, KeyVal *kv,
         share_ram(cmd, i, kv, is_main, env);
     } else if (!strcmp(type, "memory-backend-memfd") && !is_shared(kv, true)) {
         share(cmd, i, kv);
-    } else if (!strcmp(type, "memory-backend-file") && is_main &&
+    } else if (!strcmp(type, "memory-backend-file") &&
                !is_shared(kv, false)) {
         vnet_set_error(errp, "-object memory-backend-file,id=%s: this memory "
                        "is private to QEMU (share=off), and a NIC of ours has "

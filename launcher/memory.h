@@ -23,11 +23,4 @@
  */
 bool memory_rewrite(CmdLine *cmd, const LaunchEnv *env, GError **errp);
 
-/*
- * memory_parse_size: the size in -m: a number with a suffix B, K, M, G, T, P
- * or E, which may have a fraction, or a hexadecimal number; without a suffix
- * it counts MiB.  Returns false if it is none.
- */
-bool memory_parse_size(const char *text, guint64 *bytes);
-
 #endif /* LAUNCHER_MEMORY_H */

@@ -111,10 +111,43 @@ static char *rule_hostfwd(const CmdLine *cmd, const LaunchNic *nic)
     return NULL;
 }
 
+/* What -global says for a type of NIC or one of its parents. */
+static bool global_is_on(const CmdLine *cmd, const char *property)
+{
+    static const char *const parents[] = {
+        "virtio-device", "virtio-net-device", "virtio-net-pci-base",
+        "virtio-pci", NULL
+    };
+    bool on = false;
+    guint i;
+
+    CMDLINE_FOREACH (cmd, "global", i) {
+        g_auto(GStrv) words = nic_split_global(cmdline_at(cmd, i)->value);
+
+        if (words && !strcmp(words[1], property) &&
+            (nic_is_virtio(words[0]) || g_strv_contains(
+                (const char *const *)parents, words[0]))) {
+            on = is_on(words[2]);
+        }
+    }
+    return on;
+}
+
 static char *rule_iommu(const CmdLine *cmd, const LaunchNic *nic)
 {
-    return is_on(keyval_peek(nic->kv, "iommu_platform"))
+    const char *own = keyval_peek(nic->kv, "iommu_platform");
+
+    return (own ? is_on(own) : global_is_on(cmd, "iommu_platform"))
         ? g_strdup("vhost-user does not carry iommu_platform=on") : NULL;
+}
+
+/* A back-end without a dirty log blocks migration, which QEMU then refuses
+ * at its start: 7.2 crashes, later ones try again for ever. */
+static char *rule_migratable(const CmdLine *cmd, const LaunchNic *nic)
+{
+    return cmdline_has(cmd, "only-migratable")
+        ? g_strdup("-only-migratable: a NIC served outside of it cannot be "
+                   "migrated yet") : NULL;
 }
 
 static char *rule_replay(const CmdLine *cmd, const LaunchNic *nic)
@@ -160,6 +193,7 @@ static NicRule *const rules[] = {
     rule_guestfwd,
     rule_hostfwd,
     rule_iommu,
+    rule_migratable,
     rule_replay,
     rule_filter,
 };

@@ -26,6 +26,40 @@ bool nic_is_virtio(const char *driver)
     return g_strv_contains(names, driver);
 }
 
+static char **split_global_keys(const char *text)
+{
+    KeyVal *kv = keyval_parse("-global", text, NULL, NULL);
+    const char *driver = kv ? keyval_peek(kv, "driver") : NULL;
+    const char *property = kv ? keyval_peek(kv, "property") : NULL;
+    const char *value = kv ? keyval_peek(kv, "value") : NULL;
+    char **words = NULL;
+
+    if (driver && property && value) {
+        words = g_new0(char *, 4);
+        words[0] = g_strdup(driver);
+        words[1] = g_strdup(property);
+        words[2] = g_strdup(value);
+    }
+    keyval_free(kv);
+    return words;
+}
+
+char **nic_split_global(const char *text)
+{
+    const char *dot = strchr(text, '.');
+    const char *equals = dot ? strchr(dot, '=') : NULL;
+    char **words;
+
+    if (!equals || memchr(text, '=', dot - text)) {
+        return split_global_keys(text);
+    }
+    words = g_new0(char *, 4);
+    words[0] = g_strndup(text, dot - text);
+    words[1] = g_strndup(dot + 1, equals - dot - 1);
+    words[2] = g_strdup(equals + 1);
+    return words;
+}
+
 /* ---- netdevs ----------------------------------------------------------- */
 
 static LaunchNetdev *find_netdev(const LaunchNics *set, const char *id)

@@ -46,6 +46,12 @@ typedef struct LaunchNics {
 bool nic_is_virtio(const char *driver);
 
 /*
+ * nic_split_global: DRIVER, PROPERTY and VALUE of -global, in either form
+ * ("DRIVER.PROPERTY=VALUE" or with three keys).  NULL if it is neither.
+ */
+char **nic_split_global(const char *text);
+
+/*
  * nics_find: find and judge all NICs of @cmd.
  * @notices: lines for the user are added, of g_malloc'ed strings
  *

@@ -254,15 +254,6 @@ static bool rewrite_nics(LaunchPlan *plan, const LaunchEnv *env,
 
 /* ---- defaults for all devices of a type -------------------------------- */
 
-/* The property that -global DRIVER.PROPERTY=VALUE sets; caller frees. */
-static char *global_property(const char *text)
-{
-    g_auto(GStrv) words = g_strsplit_set(text, ".=", 3);
-
-    return g_strv_length(words) == 3 && nic_is_virtio(words[0])
-        ? g_strdup(words[1]) : NULL;
-}
-
 /* They stay, since a NIC of QEMU's may want them, but miss ours. */
 static void note_globals(LaunchPlan *plan)
 {
@@ -270,12 +261,13 @@ static void note_globals(LaunchPlan *plan)
 
     CMDLINE_FOREACH (plan->cmd, "global", i) {
         const char *text = cmdline_at(plan->cmd, i)->value;
-        g_autofree char *key = global_property(text);
+        g_auto(GStrv) words = nic_split_global(text);
 
-        if (key && virtio_net_prop_owner(key) != VIRTIO_NET_PROP_UNKNOWN) {
+        if (words && nic_is_virtio(words[0]) &&
+            virtio_net_prop_owner(words[1]) != VIRTIO_NET_PROP_UNKNOWN) {
             g_ptr_array_add(plan->notices, g_strdup_printf(
                 "-global %s: reaches the stock QEMU only: give %s= with each "
-                "-device", text, key));
+                "-device", text, words[1]));
         }
     }
 }

@@ -69,8 +69,9 @@ class Place:
         return sorted(str(path.relative_to(self.dir))
                       for path in self.dir.rglob('*'))
 
-    def processes(self):
+    def processes(self, program=None):
         """Process ids of what was started here and lives."""
+        wanted = program and str(env.our_program(program))
         found = []
         for path in pathlib.Path('/proc').iterdir():
             if not path.name.isdigit() or int(path.name) == os.getpid():
@@ -78,7 +79,8 @@ class Place:
             with contextlib.suppress(OSError):
                 # Empty for a zombie, which nobody may be there to reap.
                 if f'{MARK}={self.mark}'.encode() in \
-                        (path / 'environ').read_bytes().split(b'\0'):
+                        (path / 'environ').read_bytes().split(b'\0') and \
+                        wanted in (None, os.readlink(path / 'exe')):
                     found.append(int(path.name))
         return found
 
@@ -637,15 +639,29 @@ def qemu_killed(number):
         place.expect_nothing_left(LIMIT)
 
 
-def qemu_refuses():
+def qemu_refuses(args, message):
     """QEMU's own error, status and all; the daemon follows."""
     env.stock_qemu()
     with Place() as place:
         status, _, err = place.run('qemu-system-x86_64',
-                                   MACHINE + NETDEV + NIC + ['-cpu', 'foo'])
+                                   MACHINE + NETDEV + args)
         equal(status, 1)
-        if "unable to find CPU model 'foo'" not in err:
+        if message not in err:
             raise AssertionError(err)
+        place.expect_nothing_left(LIMIT)
+
+
+def qemu_takes(args):
+    """QEMU agrees with its half of the command line and runs."""
+    env.stock_qemu()
+    with Place() as place:
+        place.before = place.files()
+        process = place.start('qemu-system-x86_64', args + NETDEV + NIC +
+                              ['-display', 'none', '-nodefaults', '-S',
+                               '-monitor', 'stdio'])
+        out, err = process.communicate('quit\n', timeout=LIMIT)
+        if process.returncode or 'QEMU' not in out:
+            raise AssertionError(f'{process.returncode}\n{out}\n{err}')
         place.expect_nothing_left(LIMIT)
 
 
@@ -659,7 +675,7 @@ def no_stray_descriptors():
                                   MACHINE + NETDEV + NIC,
                                   pass_fds=[stray.fileno()])
             wait_for_stock(process)
-            daemon, = set(place.processes()) - {process.pid}
+            daemon, = place.processes('qemu-net-daemon')
             name = os.readlink(f'/proc/self/fd/{stray.fileno()}')
             equal(name in descriptors(process.pid).values(), True)
             equal(name in descriptors(daemon).values(), False)
@@ -730,7 +746,18 @@ def main():
         suite.run('pair: quit', quit_pair)
         suite.run('pair: SIGTERM', qemu_killed, signal.SIGTERM)
         suite.run('pair: SIGKILL', qemu_killed, signal.SIGKILL)
-        suite.run('pair: QEMU refuses the rest', qemu_refuses)
+        suite.run('pair: QEMU refuses the rest', qemu_refuses,
+                  NIC + ['-cpu', 'foo'], "unable to find CPU model 'foo'")
+        suite.run('pair: QEMU refuses a property', qemu_refuses,
+                  ['-device', 'virtio-net-pci,netdev=n0,foo=1'],
+                  "'virtio-net-pci.foo' not found")
+        for args in (['-M', 'pc'], ['-M', 'q35,memory.size=64M'],
+                     ['-m', '64', '-M', 'pc,memory.size=1G'],
+                     ['-m', '64', '-only-migratable'],
+                     ['-m', '64', '-M', 'q35', '-global',
+                      'virtio-net-pci.iommu_platform=on', '-global',
+                      'virtio-net-pci.disable-legacy=on']):
+            suite.run(f'pair: QEMU takes {" ".join(args)}', qemu_takes, args)
         suite.run('pair: descriptors', no_stray_descriptors)
         suite.run('pair: -daemonize', daemonized_pair)
         suite.run('pair: -x-vnet-qmp', own_monitor)

@@ -148,6 +148,13 @@ static const Case cases[] = {
       "-global virtio-net-pci.tx=timer " VU " " NIC " " RAM128, "",
       "-global virtio-net-pci.tx=timer: reaches the stock QEMU only: give tx= "
       "with each -device" },
+    { "global-keys", 0,
+      "-global driver=virtio-net-pci,property=tx,value=bh " USER " " NIC,
+      "-global driver=virtio-net-pci,property=tx,value=bh " VU " " NIC " "
+      RAM128, "",
+      "reaches the stock QEMU only: give tx= with each -device" },
+    { "global-of-none", 0, "-global nonsense -global =.= " USER " " NIC,
+      "-global nonsense -global =.= " VU " " NIC " " RAM128, "" },
     { "global-of-others", 0,
       "-global virtio-net-pci.romfile= -global e1000.mac=x " USER " " NIC,
       "-global virtio-net-pci.romfile= -global e1000.mac=x " VU " " NIC " "
@@ -185,6 +192,25 @@ static const Case cases[] = {
       "--device virtio-net-pci,id=#n0,netdev=n0 " EXPORT },
     { "iommu", 0, USER " " NIC ",iommu_platform=on", NULL, NULL,
       "iommu_platform=on" },
+    { "iommu-global", 0,
+      "-global virtio-device.iommu_platform=on " USER " " NIC, NULL, NULL,
+      "iommu_platform=on" },
+    { "iommu-global-keys", 0,
+      "-global driver=virtio-net-pci,property=iommu_platform,value=on "
+      USER " " NIC, NULL, NULL, "iommu_platform=on" },
+    { "iommu-global-off-here", 0,
+      "-global virtio-net-pci.iommu_platform=on " USER " " NIC
+      ",iommu_platform=off",
+      "-global virtio-net-pci.iommu_platform=on " VU " " NIC
+      ",iommu_platform=off " RAM128, "" },
+    { "iommu-global-of-others", 0,
+      "-global virtio-blk-pci.iommu_platform=on "
+      "-global virtio-net-pci.iommu_platform=off " USER " " NIC,
+      "-global virtio-blk-pci.iommu_platform=on "
+      "-global virtio-net-pci.iommu_platform=off " VU " " NIC " " RAM128,
+      "" },
+    { "only-migratable", 0, "-only-migratable " USER " " NIC, NULL, NULL,
+      "cannot be migrated yet" },
     { "replay", 0, "-icount shift=3,rr=record,rrfile=f " USER " " NIC, NULL,
       NULL, "record/replay" },
     { "filter", 0,
@@ -301,11 +327,21 @@ static const Case cases[] = {
       "-machine memory-backend=a " VU " " NIC, "" },
     { "no-ram-file-without-nic", RAM_FILES,
       "-object memory-backend-ram,id=a,size=1G -m 1T" },
-    { "private-dimm-file", 0,
-      "-object memory-backend-file,id=d,size=1G,mem-path=/x "
+    { "shared-dimm-file", 0,
+      "-object memory-backend-file,id=d,size=1G,mem-path=/x,share=on "
       "-device pc-dimm,memdev=d " USER " " NIC,
-      "-object memory-backend-file,id=d,size=1G,mem-path=/x "
+      "-object memory-backend-file,id=d,size=1G,mem-path=/x,share=on "
       "-device pc-dimm,memdev=d " VU " " NIC " " RAM128, "" },
+    { "machine-memory-size", 0, "-M pc,memory.size=134217728 " USER " " NIC,
+      "-M pc,memory.size=134217728 " VU " " NIC " " RAM128, "" },
+    { "machine-memory-size-last", 0,
+      "-M memory.size=1G -machine memory.size=0x8000000 -M q35 " USER " " NIC,
+      "-M memory.size=1G -machine memory.size=0x8000000 -M q35 " VU " " NIC
+      " " RAM128, "" },
+    { "m-beats-machine", 0,
+      "-m 0x80 -m slots=2,maxmem=2G -M memory.size=1G " USER " " NIC,
+      "-m 0x80 -m slots=2,maxmem=2G -M memory.size=1G " VU " " NIC
+      " " RAM128, "" },
     { "memory-of-others", 0,
       "-object memory-backend-ram,id=a,size=1G -m 1T -mem-path /x" },
 
@@ -448,6 +484,13 @@ static const struct {
       "-machine memory-backend=a " USER " " NIC,
       "-object memory-backend-file,id=a: this memory is private to QEMU "
       "(share=off), and a NIC of ours has to share it: add share=on" },
+    { "dimm-file", "-object memory-backend-file,id=d,size=1G,mem-path=/x "
+      "-device pc-dimm,memdev=d " USER " " NIC,
+      "-object memory-backend-file,id=d: this memory is private to QEMU "
+      "(share=off), and a NIC of ours has to share it: add share=on" },
+    { "machine-memory-size", "-M pc,memory.size=lots " USER " " NIC,
+      "-machine memory.size=lots: expected a number of bytes, or a size such "
+      "as 512M or 2G" },
     { "mem-path", "-m 64 -mem-path /x " USER " " NIC,
       "-mem-path /x: this memory is private to QEMU, and a NIC of ours has "
       "to share it: instead give -object memory-backend-file,id=pc.ram,"
