@@ -76,7 +76,8 @@ static const Option options[] = {
       .help = "go into the background, in a session of its own, once all\n"
               "sockets listen and privileges are dropped" },
     { "keep-stderr", OPTION_FLAG, FIELD(keep_stderr),
-      .help = "with --daemonize: go on reporting to this standard error" },
+      .help = "with --daemonize: go on reporting to this standard error, and\n"
+              "stay in this directory" },
     { "lifeline-fd", OPTION_STRING, FIELD(lifeline_fd), .arg = "N",
       .help = "end when the other side of pipe or socket N is closed" },
     { "private-dir", OPTION_STRING, FIELD(private_dir), .arg = "PATH",

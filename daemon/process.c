@@ -116,15 +116,15 @@ static bool leave_std_fds(bool keep_stderr, GError **errp)
     return true;
 }
 
-bool process_ready(bool keep_stderr, GError **errp)
+bool process_ready(bool attached, GError **errp)
 {
     ssize_t n;
 
-    if (chdir("/") < 0) {
+    if (!attached && chdir("/") < 0) {
         vnet_set_error(errp, "--daemonize: chdir: %s", g_strerror(errno));
         return false;
     }
-    if (!leave_std_fds(keep_stderr, errp)) {
+    if (!leave_std_fds(attached, errp)) {
         return false;
     }
     n = write(ready_fd, "", 1);

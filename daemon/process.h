@@ -33,11 +33,12 @@ bool process_daemonize(GError **errp);
  * process_ready: the daemon serves.  After process_daemonize() only: tells
  * the parent, leaves the directory for "/", and gives up the standard
  * descriptors.
- * @keep_stderr: all but standard error
+ * @attached: somebody stays in the foreground and shares the directory and
+ * standard error: these two are kept
  *
  * Returns false with @errp set if there is nobody left who waits for it.
  */
-bool process_ready(bool keep_stderr, GError **errp);
+bool process_ready(bool attached, GError **errp);
 
 /*
  * process_block_signals: SIGTERM, SIGINT and SIGHUP no longer end the

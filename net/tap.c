@@ -209,7 +209,9 @@ static NetBackend *tap_create(KeyVal *kv, const char *id, AioContext *ctx,
         tap_destroy(tb, !o.have_fds);
         return NULL;
     }
-    tb->downscript = g_strdup(o.downscript);
+    /* Run at the end, when this may not be our directory any more */
+    tb->downscript = o.downscript
+                     ? g_canonicalize_filename(o.downscript, NULL) : NULL;
     return &tb->nb;
 }
 

@@ -37,6 +37,7 @@ typedef struct UserGuestFwd {
 /* Strings belong to the KeyVal it was parsed from. */
 typedef struct UserOptions {
     SlirpConfig cfg;
+    char *tftp_path;            /* cfg.tftp_path, to be freed; absolute */
     const char **dnssearch;     /* cfg.vdnssearch, to be freed */
     GArray *hostfwd;            /* of UserHostFwd */
     GArray *guestfwd;           /* of UserGuestFwd */

@@ -269,6 +269,7 @@ static bool user_take_name(KeyVal *kv, const char *key,
 static bool user_parse_services(UserOptions *o, KeyVal *kv, GError **errp)
 {
     SlirpConfig *cfg = &o->cfg;
+    const char *tftp;
 
     if (keyval_peek(kv, "smb") || keyval_peek(kv, "smbserver")) {
         net_set_error(errp, kv, "smb= and smbserver= are not available; "
@@ -282,7 +283,10 @@ static bool user_parse_services(UserOptions *o, KeyVal *kv, GError **errp)
                         errp)) {
         return false;
     }
-    cfg->tftp_path = keyval_take(kv, "tftp");
+    tftp = keyval_take(kv, "tftp");
+    /* Read at each request, when this may not be our directory any more */
+    o->tftp_path = tftp ? g_canonicalize_filename(tftp, NULL) : NULL;
+    cfg->tftp_path = o->tftp_path;
     o->dnssearch = keyval_take_list(kv, "dnssearch");
     cfg->vdnssearch = o->dnssearch[0] ? o->dnssearch : NULL;
     return true;
@@ -318,6 +322,7 @@ bool user_options_parse(UserOptions *o, KeyVal *kv, GError **errp)
 
 void user_options_clear(UserOptions *o)
 {
+    g_free(o->tftp_path);
     g_free(o->dnssearch);
     g_array_free(o->hostfwd, TRUE);
     g_array_free(o->guestfwd, TRUE);

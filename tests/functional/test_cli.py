@@ -376,6 +376,30 @@ def tap_busy(program, netdev, rest):
         place.expect_nothing_left()
 
 
+def tap_scripts():
+    """Named by relative paths they run, the second from elsewhere; they do
+    not inherit that signals are blocked."""
+    own_netns()
+    with Place() as place:
+        for name in ('up', 'down'):
+            script = place.dir / name
+            script.write_text(f'#!/bin/sh\necho "$@" >{place.dir}/{name}.txt\n'
+                              'grep SigBlk /proc/self/status '
+                              f'>>{place.dir}/{name}.txt\n')
+            script.chmod(0o755)
+        status, _, err = place.run(
+            'qemu-net-daemon', ['--netdev', 'tap,id=n0,ifname=scr0,script=./up,'
+                                'downscript=down', '--daemonize'] + D_NIC +
+            D_EXPORT)
+        equal((status, err), (0, ''))
+        daemon, = place.processes()
+        os.kill(daemon, signal.SIGTERM)
+        wait_until(lambda: not place.processes(), 'the end of the daemon')
+        for name in ('up', 'down'):
+            equal((place.dir / f'{name}.txt').read_text(),
+                  'scr0\nSigBlk:\t0000000000000000\n')
+
+
 def tap_not_permitted():
     """An ordinary user may not make taps."""
     own_netns()
@@ -768,6 +792,7 @@ def main():
         suite.run('pair: tap busy', tap_busy, 'qemu-system-x86_64',
                   '-netdev', MACHINE + NIC)
         suite.run('daemon: tap not permitted', tap_not_permitted)
+        suite.run('daemon: scripts of a tap', tap_scripts)
 
 
 main()

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../net/user-internal.h"
 #include "net-harness.h"
 
 static const struct {
@@ -216,6 +217,28 @@ static void test_good(void)
     aio_context_free(ctx);
 }
 
+/* It is used later, from wherever the process is then. */
+static void test_tftp_is_absolute(void)
+{
+    static const char *const dirs[][2] = {
+        { ".", "" }, { "a/../b", "/b" },
+    };
+    g_autofree char *here = g_get_current_dir();
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(dirs); i++) {
+        g_autofree char *text = g_strconcat("tftp=", dirs[i][0], NULL);
+        g_autofree char *want = g_strconcat(here, dirs[i][1], NULL);
+        KeyVal *kv = keyval_parse("-netdev", text, NULL, NULL);
+        GError *err = NULL;
+        UserOptions o;
+
+        g_assert_true(user_options_parse(&o, kv, &err));
+        g_assert_cmpstr(o.cfg.tftp_path, ==, want);
+        user_options_clear(&o);
+        keyval_free(kv);
+    }
+}
+
 static void test_help(void)
 {
     g_autofree char *help = net_backend_help();
@@ -232,6 +255,7 @@ int main(int argc, char **argv)
     g_test_add_func("/net/options/bad", test_bad);
     g_test_add_func("/net/options/not-a-tap", test_not_a_tap);
     g_test_add_func("/net/options/good", test_good);
+    g_test_add_func("/net/options/tftp-is-absolute", test_tftp_is_absolute);
     g_test_add_func("/net/options/help", test_help);
     return g_test_run();
 }

@@ -31,6 +31,11 @@ BASIC = {
     'unbind and bind under traffic': scenarios.unbind_bind,
     'reset under traffic': _reboot('reset'),
 }
+USER = {
+    **BASIC,
+    'TFTP from a relative path': scenarios.tftp,
+    'command at a relative path': scenarios.guestfwd,
+}
 TAP = {
     **BASIC,
     'packet counts agree': _accounts,
@@ -47,7 +52,7 @@ STUCK = {
     'stop and cont at a stuck backend': scenarios.stuck_stop_continue,
     'reset at a stuck backend': scenarios.stuck_reset,
 }
-TABLES = {'user': (UserNet, BASIC), 'tap': (TapNet, TAP),
+TABLES = {'user': (UserNet, USER), 'tap': (TapNet, TAP),
           'stuck tap': (StuckTap, STUCK)}
 
 

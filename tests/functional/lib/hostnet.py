@@ -19,7 +19,11 @@ Addresses are from 10.0.0.0/8, in namespaces of their own.
 """
 import contextlib
 import json
+import os
+import pathlib
+import shutil
 import socket
+import tempfile
 
 from . import env
 from .netns import Netns
@@ -167,7 +171,12 @@ class UserNet:
     """libslirp's network, its host the loopback of a namespace.
 
     Without root the namespace is the machine's own.
+
+    It serves FILE by TFTP and the output of a script at COMMAND, both named
+    by paths that are relative to the directory it is started in.
     """
+    FILE = 'hello'
+    COMMAND = '10.0.2.100', 1234
     kind = 'user'
     inbound = False
     host_addr = '10.0.2.2'
@@ -180,11 +189,23 @@ class UserNet:
             self.netns = self.servers_netns = Netns()
         except Skip:
             self.netns = self.servers_netns = None
+        # Where a path from the root directory does not lead by chance
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix='user-net-',
+                                                 dir=env.BUILD_DIR))
+        (self.dir / self.FILE).write_text('served\n')
+        script = self.dir / 'script'
+        script.write_text('#!/bin/sh\ngrep SigBlk /proc/self/status\n')
+        script.chmod(0o755)
+        # Whoever runs the daemon need not be who runs this
+        self.dir.chmod(0o755)
 
     def netdev(self, ident, **options):
         """user; options as in hostname='x'."""
+        here = os.path.relpath(self.dir)
         more = ''.join(f',{key}={value}' for key, value in options.items())
-        return f'user,id={ident}{more}'
+        address, port = self.COMMAND
+        return (f'user,id={ident},tftp={here},guestfwd=tcp:{address}:{port}-'
+                f'cmd:{here}/script{more}')
 
     def configure(self, guest, iface='eth0'):
         """The guest's interface up, with the address that DHCP offers."""
@@ -195,7 +216,8 @@ class UserNet:
         """libslirp has none."""
 
     def close(self):
-        """Removes the namespace."""
+        """Removes the namespace and the files."""
+        shutil.rmtree(self.dir)
         if self.netns:
             self.netns.close()
 

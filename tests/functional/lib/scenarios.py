@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import random
 import re
+import signal
 import time
 
 from . import env
@@ -49,6 +50,24 @@ def ping(guest, net, count=100, sizes=(56, 1472), interval=0.01):
         times = re.search(r'= [\d.]+/([\d.]+)/', output)
         average = average or (times and float(times[1]))
     return average
+
+
+def tftp(guest, net):
+    """A file of the directory that tftp= names."""
+    text = guest.must(f'tftp -g -r {net.FILE} -l /tmp/got {net.host_addr} && '
+                      'cat /tmp/got; rm -f /tmp/got')
+    assert text == 'served\n', text
+
+
+def guestfwd(guest, net):
+    """The script that guestfwd= names runs, and what would end it does."""
+    address, port = net.COMMAND
+    text = guest.must(f'nc {address} {port} </dev/null')
+    found = re.fullmatch(r'SigBlk:\s*([0-9a-f]+)\n', text)
+    assert found, text
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        assert not int(found[1], 16) >> (number - 1) & 1, \
+            f'{number.name} is blocked: {text}'
 
 
 def reachable(guest, net, timeout=60):
