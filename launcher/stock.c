@@ -3,11 +3,15 @@
  * Finding the other programs.
  *
  * This program has the name of the one it looks for, so each candidate is
- * compared with /proc/self/exe by device and inode: links and copies of the
- * path do not fool it.  A script that runs this program again does.
+ * compared with /proc/self/exe by device and inode, behind links.  Another
+ * copy of this program is known by the daemon beside it: two that took each
+ * other for the stock QEMU would run each other for ever.  A script that runs
+ * this program again is not seen through.
  */
 #include "stock.h"
 
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,6 +34,19 @@ static bool is_self(const char *path)
 
     return !stat("/proc/self/exe", &self) && !stat(path, &other) &&
            self.st_dev == other.st_dev && self.st_ino == other.st_ino;
+}
+
+static bool is_copy(const char *path)
+{
+    char real[PATH_MAX];
+    g_autofree char *dir = NULL, *daemon = NULL;
+
+    if (!realpath(path, real)) {
+        return false;
+    }
+    dir = g_path_get_dirname(real);
+    daemon = g_build_filename(dir, DAEMON_NAME, NULL);
+    return is_program(daemon);
 }
 
 static char *check_named(const char *where, const char *path, GError **errp)
@@ -64,7 +81,8 @@ char *stock_find(GError **errp)
         g_autofree char *candidate = g_build_filename(**dir ? *dir : ".",
                                                       STOCK_NAME, NULL);
 
-        if (is_program(candidate) && !is_self(candidate)) {
+        if (is_program(candidate) && !is_self(candidate) &&
+            !is_copy(candidate)) {
             return g_steal_pointer(&candidate);
         }
     }

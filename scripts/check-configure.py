@@ -72,6 +72,23 @@ def missing():
         set(rows.values()), remedy
 
 
+def stock_qemu_path():
+    """Given from here, it is found from anywhere."""
+    with tempfile.TemporaryDirectory() as tmp:
+        meson = os.path.join(tmp, 'meson')
+        with open(meson, 'w', encoding='ascii') as script:
+            script.write('#!/bin/sh\n[ "$1" = --version ] && exec echo 1.0\n'
+                         f'printf "%s\\n" "$@" >>{tmp}/args\n')
+        os.chmod(meson, 0o755)
+        path = os.path.relpath(meson)
+        done = configure(f'--with-stock-qemu={path}',
+                         PATH=f'{tmp}:{os.environ["PATH"]}')
+        assert done.returncode == 0, done.stderr
+        with open(os.path.join(tmp, 'args'), encoding='ascii') as file:
+            args = file.read().splitlines()
+        assert f'-Dstock_qemu={meson}' in args, args
+
+
 def help_text():
     done = configure('--help')
     assert done.returncode == 0 and not done.stderr, done.stderr
@@ -83,6 +100,7 @@ def help_text():
 CASES = [(f'refuses {option}', lambda o=option, w=wanted: bad_option(o, w))
          for option, wanted in BAD_OPTIONS.items()]
 CASES += [('names the packages of what is missing', missing),
+          ('makes --with-stock-qemu absolute', stock_qemu_path),
           ('has a help text', help_text)]
 
 

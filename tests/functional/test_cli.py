@@ -444,6 +444,31 @@ def no_stock():
             place.expect_nothing_left()
 
 
+def other_copy():
+    """A second installation of ours is not taken for the stock QEMU."""
+    stock = shutil.which('qemu-system-x86_64')
+    if not stock or os.environ.get('QVN_STOCK_QEMU'):
+        raise Skip('the stock QEMU is not found in PATH')
+    with Place() as place:
+        copy = place.dir / 'copy'
+        links = place.dir / 'links'
+        copy.mkdir()
+        links.mkdir()
+        for name in ('qemu-system-x86_64', 'qemu-net-daemon'):
+            ours = env.our_program(name)
+            shutil.copy(ours, copy / name)
+            (links / name).symlink_to(ours)
+        want = subprocess.run([stock, '-version'], capture_output=True,
+                              text=True, timeout=LIMIT, check=True).stdout
+        path = f'{links}:{copy}:{os.path.dirname(stock)}'
+        variables = {**place.env, 'QEMU_STOCK': '', 'PATH': path}
+        for program in (links, copy):
+            done = subprocess.run([program / 'qemu-system-x86_64', '-version'],
+                                  env=variables, capture_output=True,
+                                  text=True, timeout=LIMIT, check=True)
+            equal(done.stdout, want)
+
+
 # ---- the daemon's life ------------------------------------------------------
 
 @contextlib.contextmanager
@@ -744,6 +769,7 @@ def main():
                 suite.run(f'bad {program}: {name}', bad, program,
                           first + args, speaker, message)
         suite.run('bad qemu-system-x86_64: no stock QEMU', no_stock)
+        suite.run('stock QEMU behind another copy of ours', other_copy)
         for kind in ('socket', 'file'):
             suite.run(f'socket path taken by a {kind}', socket_taken, kind)
         suite.run('stale socket is replaced', socket_stale)
