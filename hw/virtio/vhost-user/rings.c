@@ -23,8 +23,8 @@
  * a fixed pace with an eventfd of our own; it is slow, but works.
  *
  * Descriptors must be eventfds: the device writes to them from its packet
- * path, and anything else could make it block.  (An eventfd in blocking mode
- * whose owner fills the counter to the brim still can; the owner is the VMM.)
+ * path, and anything else could make it block.  They are put into non-blocking
+ * mode, so that one whose owner fills the counter to the brim cannot either.
  */
 #include <errno.h>
 #include <fcntl.h>
