@@ -47,7 +47,8 @@ bool nic_is_virtio(const char *driver);
 
 /*
  * nic_split_global: DRIVER, PROPERTY and VALUE of -global, in either form
- * ("DRIVER.PROPERTY=VALUE" or with three keys).  NULL if it is neither.
+ * ("DRIVER.PROPERTY=VALUE" or with three keys).  NULL if it is neither; else
+ * free with g_strfreev().
  */
 char **nic_split_global(const char *text);
 
