@@ -13,6 +13,8 @@
 
 #include <string.h>
 
+#include "qmp-framing.h"
+#include "util/json-text.h"
 
 G_DEFINE_QUARK(qmp-error-quark, qmp_error)
 
@@ -41,7 +43,7 @@ static char *to_text(JsonObject *obj)
     char *text;
 
     json_node_take_object(node, obj);
-    text = json_to_string(node, FALSE);
+    text = json_text_format(node);
     json_node_unref(node);
     return text;
 }
@@ -348,9 +350,11 @@ static JsonParser *parse(const char *text, GError **errp)
 {
     g_autoptr(JsonParser) parser = json_parser_new_immutable();
     g_autoptr(GError) err = NULL;
+    const char *why = "not UTF-8";
 
-    if (!g_utf8_validate(text, -1, NULL)) {
-        qmp_set_error(errp, GENERIC, "JSON parse error, not UTF-8");
+    if (!g_utf8_validate(text, -1, NULL) ||
+        (why = json_text_check(text, QMP_MAX_NESTING))) {
+        qmp_set_error(errp, GENERIC, "JSON parse error, %s", why);
         return NULL;
     }
     if (!json_parser_load_from_data(parser, text, -1, &err)) {

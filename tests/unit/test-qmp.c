@@ -86,6 +86,16 @@ static const struct {
       "QMP input member 'foo' is unexpected" },
     { "{\"exec-oob\":\"act\"}", "GenericError",
       "QMP input member 'exec-oob' is unexpected" },
+    { "{\"execute\":\"\\ud83d\"}", "GenericError",
+      "JSON parse error, unknown escape in a string" },
+    { "{\"execute\":\"a\\u0000b\"}", "GenericError",
+      "JSON parse error, NUL character in a string" },
+    { "{\"execute\":\"act\",\"id\":12345678901234567890}", "GenericError",
+      "JSON parse error, number out of range" },
+    { "{\"execute\":\"act\",\"id\":1e999}", "GenericError",
+      "JSON parse error, number out of range" },
+    { "{\"execute\":\"act\"/**/}", "GenericError",
+      "JSON parse error, comment" },
     { "[1]", "GenericError", "QMP input must be a JSON object" },
     { "12", "GenericError", "QMP input must be a JSON object" },
     { "{\"execute\":\"fail\"}", "GenericError", "no luck" },
@@ -176,11 +186,15 @@ static void test_ids(void)
     g_autofree char *null = qmp_dispatch(&s,
         "{\"execute\":\"act\",\"id\":null}");
     g_autofree char *error = qmp_dispatch(&s, "{\"id\":7}");
+    g_autofree char *numbers = qmp_dispatch(&s,
+        "{\"execute\":\"act\",\"id\":[1e30,-0.5,2.0,\"\\ud83d\\ude00\"]}");
 
     g_assert_cmpstr(list, ==,
                     "{\"return\":{},\"id\":[1,\"a\",{\"b\":null}]}");
     g_assert_cmpstr(null, ==, "{\"return\":{},\"id\":null}");
     g_assert_nonnull(strstr(error, "\"id\":7"));
+    g_assert_cmpstr(numbers, ==,
+                    "{\"return\":{},\"id\":[1e+30,-0.5,2.0,\"\U0001f600\"]}");
     runs = 0;
 }
 
