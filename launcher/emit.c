@@ -109,17 +109,48 @@ GPtrArray *launch_plan_daemon_argv(const LaunchPlan *plan,
 
 /* ---- QEMU's command line ----------------------------------------------- */
 
+static bool has_chardev(const CmdLine *cmd, const char *id)
+{
+    bool found = false;
+    guint i;
+
+    CMDLINE_FOREACH (cmd, "chardev", i) {
+        KeyVal *kv = keyval_parse("-chardev", cmdline_at(cmd, i)->value,
+                                  "backend", NULL);
+
+        found |= kv && !g_strcmp0(keyval_peek(kv, "id"), id);
+        keyval_free(kv);
+    }
+    return found;
+}
+
+/* One that the user has not given to something else. */
+static char *chardev_id(const CmdLine *cmd, const LaunchNetdev *nd)
+{
+    char *id = g_strdup_printf("vnet-%s", nd->id);
+
+    while (has_chardev(cmd, id)) {
+        char *longer = g_strconcat(id, "-", NULL);
+
+        g_free(id);
+        id = longer;
+    }
+    return id;
+}
+
 static void place_nic(LaunchPlan *plan, guint i, const char *dir)
 {
     const LaunchNic *nic = plan->nics->nics->pdata[i];
     const LaunchNetdev *nd = nic->netdev;
     g_autofree char *path = socket_path(dir, i);
+    g_autofree char *id = chardev_id(plan->cmd, nd);
     GString *chardev = g_string_new("socket");
     GString *netdev = g_string_new("vhost-user");
 
-    g_string_append_printf(chardev, ",id=vnet-%s", nd->id);
+    cmdline_add_key(chardev, "id", id);
     cmdline_add_key(chardev, "path", path);
-    g_string_append_printf(netdev, ",id=%s,chardev=vnet-%s", nd->id, nd->id);
+    cmdline_add_key(netdev, "id", nd->id);
+    cmdline_add_key(netdev, "chardev", id);
     if (nic->queues > 1) {
         g_string_append_printf(netdev, ",queues=%u", nic->queues);
     }

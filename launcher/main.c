@@ -127,22 +127,39 @@ static SpawnResult start_daemon(const LaunchPlan *plan, const char *dir,
     return result;
 }
 
-/* Returns only if it fails; then @errp is unset if the daemon said why. */
-static void serve(LaunchPlan *plan, const char *stock, GError **errp)
+/*
+ * Returns only if it fails; then @errp is unset if the daemon said why.  A
+ * signal has to wait until there is a daemon that removes the directory, and
+ * ends this process when serve() has.
+ */
+static void serve_in(const char *dir, LaunchPlan *plan, const char *stock,
+                     const sigset_t *signals, GError **errp)
 {
-    g_autofree char *dir = private_dir_new(errp);
     Lifeline lifeline;
 
-    if (!dir) {
+    if (!lifeline_new(&lifeline, errp)) {
         return;
     }
-    if (lifeline_new(&lifeline, errp)) {
-        if (start_daemon(plan, dir, &lifeline, errp) == SPAWN_DONE) {
-            become_stock(plan, stock, dir, errp);
-        }
-        lifeline_cut(&lifeline);
+    if (start_daemon(plan, dir, &lifeline, errp) == SPAWN_DONE &&
+        !signals_came()) {
+        signals_release(signals);
+        become_stock(plan, stock, dir, errp);
     }
-    private_dir_remove(dir);
+    lifeline_cut(&lifeline);
+}
+
+static void serve(LaunchPlan *plan, const char *stock, GError **errp)
+{
+    g_autofree char *dir = NULL;
+    sigset_t signals;
+
+    signals_hold(&signals);
+    dir = private_dir_new(errp);
+    if (dir) {
+        serve_in(dir, plan, stock, &signals, errp);
+        private_dir_remove(dir);
+    }
+    signals_release(&signals);
 }
 
 /* The exit status, if this process has not become another. */

@@ -10,6 +10,9 @@
 
 #include <string.h>
 
+/* As long as a property of the device may be. */
+#define MAX_ID_BYTES 63
+
 /* Answers of a rule: NULL: no objection.  Empty: it stays, and its user said
  * so.  Else it stays, for this reason. */
 typedef char *NicRule(const CmdLine *cmd, const LaunchNic *nic);
@@ -150,6 +153,88 @@ static char *rule_migratable(const CmdLine *cmd, const LaunchNic *nic)
                    "migrated yet") : NULL;
 }
 
+/* "on,obsolete=deny,...,spawn=deny" */
+static bool may_not_spawn(const CmdLine *cmd)
+{
+    bool denied = false;
+    guint i;
+
+    CMDLINE_FOREACH (cmd, "sandbox", i) {
+        KeyVal *kv = keyval_parse("-sandbox", cmdline_at(cmd, i)->value,
+                                  "enable", NULL);
+
+        denied |= kv && !g_strcmp0(keyval_peek(kv, "spawn"), "deny");
+        keyval_free(kv);
+    }
+    return denied;
+}
+
+static bool has_command(const LaunchNic *nic)
+{
+    g_autofree const char **list = keyval_take_list(nic->netdev->kv,
+                                                    "guestfwd");
+
+    for (const char **p = list; *p; p++) {
+        if (strstr(*p, "-cmd:")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool runs_as_another(const CmdLine *cmd)
+{
+    bool found = cmdline_has(cmd, "runas") || cmdline_has(cmd, "chroot");
+    guint i;
+
+    CMDLINE_FOREACH (cmd, "run-with", i) {
+        KeyVal *kv = keyval_parse("-run-with", cmdline_at(cmd, i)->value,
+                                  NULL, NULL);
+
+        found |= kv && (keyval_peek(kv, "user") || keyval_peek(kv, "chroot"));
+        keyval_free(kv);
+    }
+    return found;
+}
+
+/* What confines QEMU has to confine what it would have run as well. */
+static char *rule_confined(const CmdLine *cmd, const LaunchNic *nic)
+{
+    if (runs_as_another(cmd)) {
+        return g_strdup("another user or root directory (-runas, -chroot, "
+                        "-run-with) is not carried over to a NIC outside of "
+                        "it yet");
+    }
+    if (is_type(nic, "user") && has_command(nic) && may_not_spawn(cmd)) {
+        return g_strdup("-sandbox spawn=deny: guestfwd=...-cmd: would start "
+                        "processes");
+    }
+    return NULL;
+}
+
+/* JSON and QEMU allow more than can be named on our command line. */
+static char *rule_id(const CmdLine *cmd, const LaunchNic *nic)
+{
+    const char *ids[] = { nic->netdev->id, keyval_peek(nic->kv, "id") };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(ids); i++) {
+        const char *p = ids[i];
+
+        if (!p) {
+            continue;
+        }
+        while (g_ascii_isalnum(*p) || (*p && strchr("-._", *p))) {
+            p++;
+        }
+        if (*p || !g_ascii_isalpha(*ids[i]) || p - ids[i] > MAX_ID_BYTES) {
+            return g_strdup_printf("id '%s' is not a letter followed by up to "
+                                   "%d letters, digits or '-', '.', '_'",
+                                   ids[i], MAX_ID_BYTES - 1);
+        }
+    }
+    return NULL;
+}
+
 static char *rule_replay(const CmdLine *cmd, const LaunchNic *nic)
 {
     guint i;
@@ -189,11 +274,13 @@ static char *rule_filter(const CmdLine *cmd, const LaunchNic *nic)
 static NicRule *const rules[] = {
     rule_offloaded,
     rule_type,
+    rule_id,
     rule_netdev_key,
     rule_guestfwd,
     rule_hostfwd,
     rule_iommu,
     rule_migratable,
+    rule_confined,
     rule_replay,
     rule_filter,
 };

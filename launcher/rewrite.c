@@ -18,6 +18,7 @@
 
 #include "accel.h"
 #include "memory.h"
+#include "qemu-options.h"
 #include "util/report.h"
 
 #define OPTION_QMP "x-vnet-qmp"
@@ -65,12 +66,22 @@ static bool asks_for_text(const CmdOpt *opt, LaunchKind *kind)
     return is_help(opt->value) || g_str_has_suffix(opt->value, ",help");
 }
 
+/* The last word lacks its argument: QEMU says so, and not of one of ours. */
+static bool lacks_argument(const CmdOpt *opt)
+{
+    return opt->name && !opt->value && qemu_option_has_arg(opt->name);
+}
+
 /* Returns true if there is nothing to look at any closer. */
 static bool is_for_stock(LaunchPlan *plan)
 {
     g_autofree char *machine = machine_option(plan->cmd, "type");
 
     for (guint i = 0; i < plan->cmd->opts->len; i++) {
+        if (lacks_argument(cmdline_at(plan->cmd, i))) {
+            plan->kind = LAUNCH_STOCK;
+            return true;
+        }
         if (asks_for_text(cmdline_at(plan->cmd, i), &plan->kind)) {
             return true;
         }

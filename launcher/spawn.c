@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,15 +29,29 @@
 
 /* ---- lifeline ---------------------------------------------------------- */
 
+/* Standard descriptors that were closed by whoever started us stay closed. */
+static int above_standard(int fd)
+{
+    int other = fd > STDERR_FILENO ? fd : fcntl(fd, F_DUPFD,
+                                                STDERR_FILENO + 1);
+
+    if (other != fd) {
+        close(fd);
+    }
+    return other;
+}
+
 bool lifeline_new(Lifeline *l, GError **errp)
 {
     int fds[2];
 
-    /* Of the two only .qemu survives the exec of QEMU. */
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds) < 0) {
         vnet_set_error(errp, "socketpair: %s", g_strerror(errno));
         return false;
     }
+    fds[0] = above_standard(fds[0]);
+    fds[1] = above_standard(fds[1]);
+    /* Of the two only .qemu survives the exec of QEMU. */
     fcntl(fds[0], F_SETFD, FD_CLOEXEC);
     *l = (Lifeline) { .daemon = fds[0], .qemu = fds[1] };
     return true;
@@ -55,6 +70,38 @@ void lifeline_cut(Lifeline *l)
     close(l->qemu);
 }
 
+/* ---- signals ----------------------------------------------------------- */
+
+static void end_signals(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGHUP);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGTERM);
+}
+
+void signals_hold(sigset_t *before)
+{
+    sigset_t set;
+
+    end_signals(&set);
+    sigprocmask(SIG_BLOCK, &set, before);
+}
+
+bool signals_came(void)
+{
+    sigset_t set;
+
+    return !sigpending(&set) &&
+           (sigismember(&set, SIGHUP) || sigismember(&set, SIGINT) ||
+            sigismember(&set, SIGTERM));
+}
+
+void signals_release(const sigset_t *before)
+{
+    sigprocmask(SIG_SETMASK, before, NULL);
+}
+
 /* ---- private directory ------------------------------------------------- */
 
 static bool fits(const char *base)
@@ -63,26 +110,36 @@ static bool fits(const char *base)
            sizeof(((struct sockaddr_un *)NULL)->sun_path);
 }
 
+/* Returns NULL with errno set. */
+static char *make_dir_in(const char *base)
+{
+    char *dir = g_build_filename(base, DIR_TEMPLATE, NULL);
+
+    /* A umask may have taken our own rights as well */
+    if (mkdtemp(dir) && !chmod(dir, 0700)) {
+        return dir;
+    }
+    g_free(dir);
+    return NULL;
+}
+
 char *private_dir_new(GError **errp)
 {
-    const char *runtime = g_getenv("XDG_RUNTIME_DIR");
-    g_autofree char *dir = NULL;
+    const char *bases[] = { g_getenv("XDG_RUNTIME_DIR"), g_getenv("TMPDIR"),
+                            "/tmp" };
+    char *dir = NULL;
 
-    if (runtime && g_path_is_absolute(runtime) && fits(runtime)) {
-        dir = g_build_filename(runtime, DIR_TEMPLATE, NULL);
-        if (mkdtemp(dir)) {
-            return g_steal_pointer(&dir);
+    for (size_t i = 0; !dir && i < G_N_ELEMENTS(bases); i++) {
+        if (bases[i] && g_path_is_absolute(bases[i]) && fits(bases[i])) {
+            dir = make_dir_in(bases[i]);
         }
-        g_free(dir);
     }
-    dir = g_strdup("/tmp/" DIR_TEMPLATE);
-    if (!mkdtemp(dir)) {
+    if (!dir) {
         vnet_set_error(errp, "cannot make a directory for sockets in /tmp: "
                        "%s: set XDG_RUNTIME_DIR to a directory of yours",
                        g_strerror(errno));
-        return NULL;
     }
-    return g_steal_pointer(&dir);
+    return dir;
 }
 
 void private_dir_remove(const char *dir)

@@ -7,6 +7,7 @@
 #define LAUNCHER_SPAWN_H
 
 #include <glib.h>
+#include <signal.h>
 #include <stdbool.h>
 
 /*
@@ -25,8 +26,19 @@ bool lifeline_new(Lifeline *l, GError **errp);
 void lifeline_cut(Lifeline *l);
 
 /*
+ * signals_hold: from here on SIGHUP, SIGINT and SIGTERM wait, here and in
+ * programs that are started, until signals_release(); signals_came() tells if
+ * one does.
+ * @before: what signals_release() restores
+ */
+void signals_hold(sigset_t *before);
+bool signals_came(void);
+void signals_release(const sigset_t *before);
+
+/*
  * private_dir_new: a new directory of mode 0700 with a path that is short
- * enough for sockets, in $XDG_RUNTIME_DIR or /tmp.  Caller frees the string.
+ * enough for sockets, in $XDG_RUNTIME_DIR, $TMPDIR or /tmp.  Caller frees the
+ * string.
  */
 char *private_dir_new(GError **errp);
 

@@ -1,21 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Command lines, without a guest: the bad ones and what is said about them,
-and the life of the pair QEMU and daemon.
+and the life of the daemon.
 
 A bad command line ends with 1 and one line on stderr, which is compared word
 by word; nothing is left running, and no file is left behind.  Messages about
 taps are compared by what they have to name, since the kernel's reasons are in
 them.
-
-Each case runs in a directory of its own, which is also the one for sockets
-($XDG_RUNTIME_DIR).  Its processes are found by a variable in their
-environment, wherever they have been re-parented to.
 """
 import contextlib
-import ctypes
 import fcntl
-import itertools
 import json
 import os
 import pathlib
@@ -24,109 +18,15 @@ import signal
 import socket
 import struct
 import subprocess
-import tempfile
-import time
 
 from lib import env
+from lib.place import (DAEMON, D_EXPORT, D_NETDEV, D_NIC, LIMIT, MACHINE,
+                       NETDEV, NIC, Place, equal, expect_words, own_netns, qmp,
+                       wait_until)
 from lib.runner import Skip, Suite
 
-LIMIT = env.scaled(20)
-MARK = 'QVN_CLI_CASE'
-NETDEV = ['-netdev', 'user,id=n0']
-NIC = ['-device', 'virtio-net-pci,netdev=n0']
-MACHINE = ['-M', 'pc', '-m', '64', '-display', 'none', '-nodefaults']
-D_NETDEV = ['--netdev', 'user,id=n0']
-D_NIC = ['--device', 'virtio-net-pci,id=v0,netdev=n0']
-D_EXPORT = ['--export', 'vhost-user-net,id=e0,device=v0,path=sock']
-DAEMON = D_NETDEV + D_NIC + D_EXPORT
 TUNSETIFF = 0x400454ca
 IFF_TAP_NO_PI = 0x1002
-CLONE_NEWNET = 0x40000000
-
-
-class Place:
-    """A directory, and the processes that are started in it."""
-    numbers = itertools.count(1)
-
-    def __init__(self):
-        self.dir = pathlib.Path(tempfile.mkdtemp(prefix='qvn-cli-'))
-        self.mark = f'{os.getpid()}-{next(self.numbers)}'
-        self.env = {**os.environ, MARK: self.mark,
-                    'XDG_RUNTIME_DIR': str(self.dir)}
-        self.before = []
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        for pid in self.processes():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        shutil.rmtree(self.dir)
-
-    def files(self):
-        """All there is, relative to the directory."""
-        return sorted(str(path.relative_to(self.dir))
-                      for path in self.dir.rglob('*'))
-
-    def processes(self, program=None):
-        """Process ids of what was started here and lives."""
-        wanted = program and str(env.our_program(program))
-        found = []
-        for path in pathlib.Path('/proc').iterdir():
-            if not path.name.isdigit() or int(path.name) == os.getpid():
-                continue
-            with contextlib.suppress(OSError):
-                # Empty for a zombie, which nobody may be there to reap.
-                if f'{MARK}={self.mark}'.encode() in \
-                        (path / 'environ').read_bytes().split(b'\0') and \
-                        wanted in (None, os.readlink(path / 'exe')):
-                    found.append(int(path.name))
-        return found
-
-    def command(self, program, args):
-        """The words of a command line; {dir} is this directory."""
-        return [str(env.our_program(program))] + \
-            [arg.replace('{dir}', str(self.dir)) for arg in args]
-
-    def start(self, program, args, **more):
-        """A process; stdin is a pipe."""
-        return subprocess.Popen(self.command(program, args), cwd=self.dir,
-                                stdin=subprocess.PIPE,
-                                stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True,
-                                **{'env': self.env, **more})
-
-    def run(self, program, args, **more):
-        """(exit status, stdout, stderr) of a process that ends by itself."""
-        self.before = self.files()
-        process = self.start(program, args, **more)
-        out, err = process.communicate(timeout=LIMIT)
-        return process.returncode, out, err
-
-    def expect_nothing_left(self, wait=0.0):
-        """No process, no new file; @wait: seconds they may take to go."""
-        deadline = time.monotonic() + wait
-        while (self.processes() or self.files() != self.before) and \
-                time.monotonic() < deadline:
-            time.sleep(0.01)
-        equal(self.processes(), [])
-        equal(self.files(), self.before)
-
-
-def equal(got, want):
-    """Fails with both values."""
-    if got != want:
-        raise AssertionError(f'got {got!r}\nwant {want!r}')
-
-
-def wait_until(condition, what):
-    """Polls until condition() is true."""
-    deadline = time.monotonic() + LIMIT
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f'no sign of: {what}')
-        time.sleep(0.01)
 
 
 # ---- bad command lines ------------------------------------------------------
@@ -347,21 +247,6 @@ def socket_stale():
             client.connect(str(place.dir / 'sock'))
 
 
-def own_netns():
-    """Taps are made where nobody sees them."""
-    env.need_root()
-    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET):
-        raise Skip('no network namespaces')
-
-
-def expect_words(err, words):
-    """One line with all these in it."""
-    equal(err.count('\n'), 1)
-    for word in words:
-        if word not in err:
-            raise AssertionError(f'{word!r} is not in {err!r}')
-
-
 def tap_busy(program, netdev, rest):
     """Another process has the tap."""
     own_netns()
@@ -555,23 +440,6 @@ def lifeline():
         place.expect_nothing_left(LIMIT)
 
 
-def qmp(path, *commands):
-    """Replies to commands, each (name, arguments)."""
-    with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(LIMIT)
-        client.connect(str(path))
-        stream = client.makefile('rw', encoding='utf-8', newline='')
-        replies = [json.loads(stream.readline())]
-        for name, arguments in (('qmp_capabilities', {}),) + commands:
-            stream.write(json.dumps({'execute': name,
-                                     'arguments': arguments}))
-            stream.flush()
-            line = stream.readline()
-            equal(line[-2:], '\r\n')
-            replies.append(json.loads(line))
-        return replies
-
-
 def monitor():
     """QMP: counters of all queues, the link, and the end."""
     with background([]) as (place, _):
@@ -610,152 +478,6 @@ def daemon_help():
             place.expect_nothing_left()
 
 
-# ---- the pair ---------------------------------------------------------------
-
-def same_as_stock(args):
-    """Nothing to own: output and status are the stock QEMU's."""
-    stock = env.stock_qemu()
-    with Place() as place:
-        want = subprocess.run([stock] + args, env=place.env, cwd=place.dir,
-                              capture_output=True, text=True, timeout=LIMIT,
-                              stdin=subprocess.DEVNULL, check=False)
-        equal(place.run('qemu-system-x86_64', args),
-              (want.returncode, want.stdout, want.stderr))
-        place.expect_nothing_left()
-
-
-def completed_help(args, words):
-    """The stock QEMU's list, and then ours."""
-    stock = env.stock_qemu()
-    with Place() as place:
-        want = subprocess.run([stock] + args, env=place.env,
-                              capture_output=True, text=True, timeout=LIMIT,
-                              check=True).stdout
-        status, out, _ = place.run('qemu-system-x86_64', args)
-        equal(status, 0)
-        equal(out[:len(want)], want)
-        for word in words:
-            if word not in out[len(want):]:
-                raise AssertionError(f'{args}: no {word!r} in {out!r}')
-
-
-def wait_for_stock(process):
-    """Until the launcher has become the stock QEMU: the daemon serves."""
-    ours = str(env.our_program('qemu-system-x86_64'))
-    wait_until(lambda: os.readlink(f'/proc/{process.pid}/exe') != ours,
-               'the stock QEMU')
-
-
-@contextlib.contextmanager
-def pair(args):
-    """(place, QEMU's process) with the daemon connected."""
-    env.stock_qemu()
-    with Place() as place:
-        process = place.start('qemu-system-x86_64',
-                              MACHINE + ['-monitor', 'stdio'] + NETDEV + NIC +
-                              args)
-        wait_for_stock(process)
-        yield place, process
-
-
-def descriptors(pid):
-    """What the descriptors of a process refer to."""
-    found = {}
-    for path in pathlib.Path(f'/proc/{pid}/fd').iterdir():
-        with contextlib.suppress(OSError):
-            found[int(path.name)] = os.readlink(path)
-    return found
-
-
-def quit_pair():
-    """QEMU is this very process; when it quits, all is gone."""
-    with pair([]) as (place, process):
-        if process.pid not in place.processes():
-            raise AssertionError('QEMU is not the process that was started')
-        private, = [name for name in place.files() if '/' not in name]
-        equal(place.files(), [private, f'{private}/nic0.sock'])
-        equal((place.dir / private).stat().st_mode & 0o777, 0o700)
-        process.communicate('quit\n', timeout=LIMIT)
-        equal(process.returncode, 0)
-        place.expect_nothing_left(LIMIT)
-
-
-def qemu_killed(number):
-    """However QEMU ends, the daemon follows."""
-    with pair([]) as (place, process):
-        process.send_signal(number)
-        process.communicate(timeout=LIMIT)
-        place.expect_nothing_left(LIMIT)
-
-
-def qemu_refuses(args, message):
-    """QEMU's own error, status and all; the daemon follows."""
-    env.stock_qemu()
-    with Place() as place:
-        status, _, err = place.run('qemu-system-x86_64',
-                                   MACHINE + NETDEV + args)
-        equal(status, 1)
-        if message not in err:
-            raise AssertionError(err)
-        place.expect_nothing_left(LIMIT)
-
-
-def qemu_takes(args):
-    """QEMU agrees with its half of the command line and runs."""
-    env.stock_qemu()
-    with Place() as place:
-        place.before = place.files()
-        process = place.start('qemu-system-x86_64', args + NETDEV + NIC +
-                              ['-display', 'none', '-nodefaults', '-S',
-                               '-monitor', 'stdio'])
-        out, err = process.communicate('quit\n', timeout=LIMIT)
-        if process.returncode or 'QEMU' not in out:
-            raise AssertionError(f'{process.returncode}\n{out}\n{err}')
-        place.expect_nothing_left(LIMIT)
-
-
-def no_stray_descriptors():
-    """Of what is inherited, each side has what it needs and no more."""
-    env.stock_qemu()
-    with Place() as place:
-        stray, other = socket.socketpair()
-        with stray, other:
-            process = place.start('qemu-system-x86_64',
-                                  MACHINE + NETDEV + NIC,
-                                  pass_fds=[stray.fileno()])
-            wait_for_stock(process)
-            daemon, = place.processes('qemu-net-daemon')
-            name = os.readlink(f'/proc/self/fd/{stray.fileno()}')
-            equal(name in descriptors(process.pid).values(), True)
-            equal(name in descriptors(daemon).values(), False)
-            process.terminate()
-            process.communicate(timeout=LIMIT)
-            place.expect_nothing_left(LIMIT)
-
-
-def daemonized_pair():
-    """-daemonize: both in the background, and nobody holds our stderr."""
-    env.stock_qemu()
-    with Place() as place:
-        status, _, _ = place.run(
-            'qemu-system-x86_64',
-            MACHINE + NETDEV + NIC + ['-daemonize', '-pidfile',
-                                      str(place.dir / 'pid')])
-        equal(status, 0)
-        equal(len(place.processes()), 2)
-        os.kill(int((place.dir / 'pid').read_text()), signal.SIGTERM)
-        place.expect_nothing_left(LIMIT)
-
-
-def own_monitor():
-    """-x-vnet-qmp: the daemon's monitor."""
-    with pair(['-x-vnet-qmp', 'qmp']) as (place, process):
-        *_, stats = qmp(place.dir / 'qmp', ('x-query-nic-stats', {}))
-        equal([nic['netdev'] for nic in stats['return']], ['n0'])
-        process.communicate('quit\n', timeout=LIMIT)
-        place.expect_nothing_left(LIMIT)
-
-
 def main():
     """All cases."""
     with Suite() as suite:
@@ -782,35 +504,6 @@ def main():
         suite.run('daemon: second one with the pidfile', second_daemon)
         suite.run('daemon: lifeline', lifeline)
         suite.run('daemon: monitor', monitor)
-
-        for args in (['-version'], ['--help'], ['-machine', 'help'],
-                     ['-device', 'e1000,help'], ['-nosuch'], ['-m'],
-                     ['-M', 'none', '-device', 'nosuch']):
-            suite.run(f'as the stock QEMU: {" ".join(args)}', same_as_stock,
-                      args)
-        suite.run('completed: -device virtio-net-pci,help', completed_help,
-                  ['-device', 'virtio-net-pci,help'],
-                  ['tx=<bh|timer>', 'tx-coal-usecs=<'])
-        suite.run('completed: -netdev help', completed_help,
-                  ['-netdev', 'help'], ['user', 'tap', 'hubport'])
-        suite.run('pair: quit', quit_pair)
-        suite.run('pair: SIGTERM', qemu_killed, signal.SIGTERM)
-        suite.run('pair: SIGKILL', qemu_killed, signal.SIGKILL)
-        suite.run('pair: QEMU refuses the rest', qemu_refuses,
-                  NIC + ['-cpu', 'foo'], "unable to find CPU model 'foo'")
-        suite.run('pair: QEMU refuses a property', qemu_refuses,
-                  ['-device', 'virtio-net-pci,netdev=n0,foo=1'],
-                  "'virtio-net-pci.foo' not found")
-        for args in (['-M', 'pc'], ['-M', 'q35,memory.size=64M'],
-                     ['-m', '64', '-M', 'pc,memory.size=1G'],
-                     ['-m', '64', '-only-migratable'],
-                     ['-m', '64', '-M', 'q35', '-global',
-                      'virtio-net-pci.iommu_platform=on', '-global',
-                      'virtio-net-pci.disable-legacy=on']):
-            suite.run(f'pair: QEMU takes {" ".join(args)}', qemu_takes, args)
-        suite.run('pair: descriptors', no_stray_descriptors)
-        suite.run('pair: -daemonize', daemonized_pair)
-        suite.run('pair: -x-vnet-qmp', own_monitor)
 
         # Last: they move this process into another network namespace.
         suite.run('daemon: tap busy', tap_busy, 'qemu-net-daemon',

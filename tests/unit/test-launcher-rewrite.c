@@ -16,6 +16,8 @@
 #define RAM(size) "-object memory-backend-memfd,id=pc.ram,share=on,size=" \
                   size " -machine memory-backend=pc.ram"
 #define RAM128 RAM("134217728")
+#define LONG_ID "i2345678901234567890123456789012" \
+                "34567890123456789012345678901234"
 #define DAEMON "DAEMON --daemonize --keep-stderr --lifeline-fd 9 " \
                "--private-dir /D"
 #define EXPORT "--export vhost-user-net,id=nic0,device=#n0,path=/D/nic0.sock"
@@ -209,6 +211,29 @@ static const Case cases[] = {
       "-global virtio-blk-pci.iommu_platform=on "
       "-global virtio-net-pci.iommu_platform=off " VU " " NIC " " RAM128,
       "" },
+    { "runas", 0, "-runas nobody " USER " " NIC, NULL, NULL,
+      "is not carried over" },
+    { "chroot", 0, "-chroot /x " USER " " NIC, NULL, NULL,
+      "is not carried over" },
+    { "run-with-user", 0, "-run-with user=nobody " USER " " NIC, NULL, NULL,
+      "is not carried over" },
+    { "run-with-other", 0, "-run-with async-teardown=on " USER " " NIC,
+      "-run-with async-teardown=on " VU " " NIC " " RAM128, "" },
+    { "sandbox", 0, "-sandbox on,spawn=deny " USER " " NIC,
+      "-sandbox on,spawn=deny " VU " " NIC " " RAM128, "" },
+    { "sandbox-command", 0, "-sandbox on,spawn=deny "
+      USER ",guestfwd=tcp:10.0.2.9:1-cmd:x " NIC, NULL, NULL, "spawn=deny" },
+    { "json-id", 0, "-netdev {\"type\":\"user\",\"id\":\"a,b\"} "
+      "-device {\"driver\":\"virtio-net-pci\",\"netdev\":\"a,b\"}",
+      NULL, NULL, "id 'a,b' is not a letter followed by" },
+    { "long-id", 0, USER " " NIC ",id=" LONG_ID, NULL, NULL,
+      "is not a letter followed by" },
+    { "chardev-of-others", 0,
+      "-chardev null,id=vnet-n0 -chardev null,id=vnet-n0-- " USER " " NIC,
+      "-chardev null,id=vnet-n0 -chardev null,id=vnet-n0-- "
+      "-chardev socket,id=vnet-n0-,path=/D/nic0.sock "
+      "-netdev vhost-user,id=n0,chardev=vnet-n0- " NIC " " RAM128, "" },
+    { "argument-missing", 0, USER " " NIC " -m" },
     { "only-migratable", 0, "-only-migratable " USER " " NIC, NULL, NULL,
       "cannot be migrated yet" },
     { "replay", 0, "-icount shift=3,rr=record,rrfile=f " USER " " NIC, NULL,

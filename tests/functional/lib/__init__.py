@@ -12,6 +12,7 @@ Modules, lower ones first:
   guest       a guest: one QEMU process, its agent and its monitor
   daemon      qemu-net-daemon as a process
   scenarios   what a network device has to get right, as functions
+  place       a directory and the processes of a case without a guest
   runner      test cases printed as TAP
 
 Nothing outside the standard library.  Every wait has a limit and every
