@@ -26,6 +26,8 @@
 
 #define QMP_MAX_OUTPUT_BYTES    ((size_t)1 << 20)
 #define QMP_READ_BYTES          4096
+/* Pause after a connection that could not be accepted. */
+#define QMP_ACCEPT_RETRY_NS     (100 * NS_PER_MS)
 
 typedef struct QmpListener {
     QmpServer *server;
@@ -49,6 +51,9 @@ struct QmpServer {
     void *opaque;
     GPtrArray *listeners;       /* of QmpListener */
     GPtrArray *conns;           /* of QmpConn */
+    AioTimer retry_timer;       /* armed: nobody is accepted meanwhile */
+    bool pausing;
+    ReportLimit limit;
 };
 
 /* ---- listeners --------------------------------------------------------- */
@@ -56,13 +61,33 @@ struct QmpServer {
 /* With all seats taken nobody is accepted: they wait in the listen queue. */
 static void qmp_server_update(QmpServer *s)
 {
-    unsigned want = s->conns->len < QMP_MAX_CONNECTIONS ? AIO_READ : 0;
+    unsigned want = s->conns->len < QMP_MAX_CONNECTIONS && !s->pausing
+                    ? AIO_READ : 0;
 
     for (guint i = 0; i < s->listeners->len; i++) {
         QmpListener *l = s->listeners->pdata[i];
 
         aio_handler_want(l->handler, want);
     }
+}
+
+static void qmp_server_retry(void *opaque)
+{
+    QmpServer *s = opaque;
+
+    s->pausing = false;
+    qmp_server_update(s);
+}
+
+/* Without descriptors the client stays in the queue, and would wake us for
+ * ever. */
+static void qmp_server_pause(QmpServer *s, const char *why)
+{
+    report_guest(&s->limit, "monitor: cannot accept a connection: %s", why);
+    s->pausing = true;
+    qmp_server_update(s);
+    aio_timer_mod_ns(&s->retry_timer, aio_now_ns(s->ctx) +
+                     QMP_ACCEPT_RETRY_NS);
 }
 
 static void qmp_listener_readable(void *opaque)
@@ -73,10 +98,15 @@ static void qmp_listener_readable(void *opaque)
                      SOCK_NONBLOCK | SOCK_CLOEXEC);
 
     if (fd < 0) {
-        return;     /* the client has gone again */
+        /* One that has gone again is no reason to wait */
+        if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+            qmp_server_pause(l->server, g_strerror(errno));
+        }
+        return;
     }
     if (!qmp_server_attach(l->server, fd, &err)) {
-        report_gerror(err);
+        qmp_server_pause(l->server, err->message);
+        g_error_free(err);
     }
 }
 
@@ -272,6 +302,7 @@ QmpServer *qmp_server_new(AioContext *ctx, const QmpCommand *commands,
     s->opaque = opaque;
     s->listeners = g_ptr_array_new_with_free_func(qmp_listener_free);
     s->conns = g_ptr_array_new_with_free_func(qmp_conn_free);
+    aio_timer_init(&s->retry_timer, ctx, qmp_server_retry, s);
     return s;
 }
 
@@ -280,6 +311,7 @@ void qmp_server_free(QmpServer *s)
     if (!s) {
         return;
     }
+    aio_timer_del(&s->retry_timer);
     g_ptr_array_free(s->conns, TRUE);
     g_ptr_array_free(s->listeners, TRUE);
     g_free(s);

@@ -5,6 +5,9 @@
  * The counter is never looked at: set adds one, test-and-clear takes all.
  * Descriptors handed in by a peer are made non-blocking, because a peer that
  * fills the counter, or empties it behind our back, must not stop our thread.
+ *
+ * Limits: the peer shares the flag.  One that takes it back and fills the
+ * counter stops our thread; peers are trusted that far (docs/options).
  */
 #include "util/event-notifier.h"
 

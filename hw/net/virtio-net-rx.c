@@ -18,7 +18,7 @@
  *
  * Without MRG_RXBUF a frame has to fit one chain; one that does not is
  * dropped and counted.  So is one for which more chains would have to be in
- * flight than their gather lists leave room for.
+ * flight than the ring has descriptors for, or their gather lists room.
  */
 #include <string.h>
 
@@ -264,14 +264,27 @@ static unsigned describe_window(VirtIONetRx *rx, size_t *direct)
     return cnt;
 }
 
+/* The driver has no descriptor left for another buffer. */
+static bool win_is_ring(VirtIONetRx *rx)
+{
+    unsigned ndescs = 0;
+
+    for (unsigned i = rx->win_head; i < rx->win_tail; i++) {
+        ndescs += rx->win[i]->ndescs;
+    }
+    return ndescs >= virtqueue_size(rx->q.vq);
+}
+
 /*
- * No buffer that the driver may add helps: the popped ones are too scattered
- * for more to be taken.  (What is filled and not yet published makes room.)
+ * No buffer that the driver may add helps: the popped ones are all it can
+ * have, or too scattered for more to be taken.  (What is filled and not yet
+ * published makes room.)
  */
 static bool win_is_full(VirtIONetRx *rx)
 {
-    return win_count(rx) == virtqueue_in_flight(rx->q.vq) &&
-           virtqueue_is_full(rx->q.vq);
+    return win_is_ring(rx) ||
+           (win_count(rx) == virtqueue_in_flight(rx->q.vq) &&
+            virtqueue_is_full(rx->q.vq));
 }
 
 static void drop_too_long(VirtIONetRx *rx)

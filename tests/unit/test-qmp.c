@@ -7,7 +7,9 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "util/clock.h"
@@ -459,6 +461,56 @@ static void test_server_held(void)
     bench_stop(&b);
 }
 
+/* Set the limit of descriptors; returns what it was. */
+static rlim_t limit_fds(rlim_t wanted)
+{
+    struct rlimit limit;
+    rlim_t old;
+
+    g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+    old = limit.rlim_cur;
+    limit.rlim_cur = wanted;
+    g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+    return old;
+}
+
+/* Without a descriptor a client waits, and so does the server. */
+static void test_server_no_descriptor(void)
+{
+    g_autofree char *dir = g_dir_make_tmp("qmp-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(dir, "sock", NULL);
+    struct sockaddr_un addr = { .sun_family = AF_UNIX };
+    Clock *clock = clock_virtual_new(0);
+    Bench b = { .ctx = aio_context_new("qmp", clock, NULL) };
+    g_autofree char *greeting = NULL;
+    int lowest_free;
+    rlim_t old;
+
+    b.server = qmp_server_new(b.ctx, commands, &runs);
+    g_assert_true(qmp_server_listen(b.server, path, NULL));
+    b.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    g_strlcpy(addr.sun_path, path, sizeof(addr.sun_path));
+    g_assert_cmpint(connect(b.fd, (struct sockaddr *)&addr, sizeof(addr)),
+                    ==, 0);
+    lowest_free = dup(b.fd);
+    close(lowest_free);
+    old = limit_fds(lowest_free);
+    for (unsigned i = 0; aio_poll(b.ctx, false); i++) {
+        g_assert_cmpuint(i, <, 10);
+    }
+    limit_fds(old);
+    bench_poll(&b);
+    g_assert_cmpint(read(b.fd, &lowest_free, 1), ==, -1);
+
+    clock_virtual_advance(clock, 100 * NS_PER_MS);
+    bench_poll(&b);
+    greeting = bench_recv(&b);
+    g_assert_true(g_str_has_prefix(greeting, "{\"QMP\":"));
+    bench_stop(&b);
+    clock_free(clock);
+    g_assert_cmpint(rmdir(dir), ==, 0);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -473,5 +525,6 @@ int main(int argc, char **argv)
     g_test_add_func("/qmp/server/session", test_server);
     g_test_add_func("/qmp/server/too-long", test_server_too_long);
     g_test_add_func("/qmp/server/held", test_server_held);
+    g_test_add_func("/qmp/server/no-descriptor", test_server_no_descriptor);
     return g_test_run();
 }

@@ -215,6 +215,59 @@ static void test_too_few_buffers(void)
     nic_harness_free(h);
 }
 
+/* Chains of @pieces descriptors that use up the ring, of 1536 bytes each. */
+static void post_whole_ring(NicHarness *h, unsigned pieces)
+{
+    for (unsigned i = 0; i < h->size; i++) {
+        bool last = (i + 1) % pieces == 0;
+
+        vring_driver_desc(&h->rx, i, NH_RX_BUF + i * 0x1000, 1536 / pieces,
+                          VRING_DESC_F_WRITE | (last ? 0 : VRING_DESC_F_NEXT),
+                          i + 1);
+        if (last) {
+            vring_driver_offer(&h->rx, i + 1 - pieces);
+        }
+    }
+    vring_driver_expose(&h->rx);
+    nic_harness_kick(h, 0);
+    nic_harness_run(h);
+}
+
+/*
+ * A frame larger than all buffers that the ring can hold would wait for ever,
+ * and all others behind it.
+ */
+static void test_larger_than_ring(void)
+{
+    static const struct {
+        unsigned size, pieces;
+    } cases[] = { { 32, 1 }, { 32, 2 }, { 32, 4 }, { 1, 1 } };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+        NicHarness *h = nic_harness_new(&(NicOptions) {
+            .size = cases[i].size });
+
+        post_whole_ring(h, cases[i].pieces);
+        deliver(h, 65000, 1);
+        assert_no_used(h);
+        g_assert_cmpuint(nic_harness_stat(h, 0, "dropped_guest"), ==, 1);
+        deliver(h, 60, 2);
+        g_assert_cmpuint(nic_harness_stat(h, 0, "packets"), ==, 1);
+        nic_harness_free(h);
+    }
+}
+
+/* One that needs just the whole ring is no such frame. */
+static void test_as_large_as_ring(void)
+{
+    NicHarness *h = nic_harness_new(&(NicOptions) { .size = 32 });
+
+    post_whole_ring(h, 1);
+    deliver(h, 32 * 1536 - NH_HDR, 1);
+    g_assert_cmpuint(take_frame(h, 32 * 1536 - NH_HDR, 1), ==, 32);
+    nic_harness_free(h);
+}
+
 /*
  * Chains of a full ring's length each, by indirect tables: fewer of them can
  * be in flight than a frame needs, whatever the driver adds.  The frame is
@@ -493,6 +546,8 @@ int main(int argc, char **argv)
     g_test_add_func("/net/rx/scattered-buffer", test_scattered_buffer);
     g_test_add_func("/net/rx/starved", test_starved);
     g_test_add_func("/net/rx/too-few-buffers", test_too_few_buffers);
+    g_test_add_func("/net/rx/larger-than-ring", test_larger_than_ring);
+    g_test_add_func("/net/rx/as-large-as-ring", test_as_large_as_ring);
     g_test_add_func("/net/rx/too-scattered", test_too_scattered);
     g_test_add_func("/net/rx/stop/frame-waiting",
                     test_stop_with_frame_waiting);

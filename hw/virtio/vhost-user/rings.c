@@ -24,7 +24,8 @@
  *
  * Descriptors must be eventfds: the device writes to them from its packet
  * path, and anything else could make it block.  They are put into non-blocking
- * mode, so that one whose owner fills the counter to the brim cannot either.
+ * mode, so that one whose owner fills the counter to the brim cannot either,
+ * unless he takes that mode back.
  */
 #include <errno.h>
 #include <fcntl.h>
