@@ -139,12 +139,22 @@ bool process_ready(bool attached, GError **errp)
 
 /* ---- signals ----------------------------------------------------------- */
 
+/* A blocked signal would be read though it is ignored. */
+static void add_unless_ignored(sigset_t *set, int signum)
+{
+    struct sigaction action;
+
+    if (!sigaction(signum, NULL, &action) && action.sa_handler != SIG_IGN) {
+        sigaddset(set, signum);
+    }
+}
+
 static void end_signals(sigset_t *set)
 {
     sigemptyset(set);
     sigaddset(set, SIGTERM);
-    sigaddset(set, SIGINT);
-    sigaddset(set, SIGHUP);
+    add_unless_ignored(set, SIGINT);
+    add_unless_ignored(set, SIGHUP);
 }
 
 void process_block_signals(void)

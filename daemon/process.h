@@ -42,7 +42,8 @@ bool process_ready(bool attached, GError **errp);
 
 /*
  * process_block_signals: SIGTERM, SIGINT and SIGHUP no longer end the
- * process; process_signal_fd() reads them.
+ * process; process_signal_fd() reads them.  The latter two stay ignored if
+ * they are: nohup, and a shell's "&", mean that the daemon outlives them.
  */
 void process_block_signals(void);
 

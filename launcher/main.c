@@ -133,7 +133,7 @@ static SpawnResult start_daemon(const LaunchPlan *plan, const char *dir,
  * ends this process when serve() has.
  */
 static void serve_in(const char *dir, LaunchPlan *plan, const char *stock,
-                     const sigset_t *signals, GError **errp)
+                     const HeldSignals *held, GError **errp)
 {
     Lifeline lifeline;
 
@@ -141,8 +141,8 @@ static void serve_in(const char *dir, LaunchPlan *plan, const char *stock,
         return;
     }
     if (start_daemon(plan, dir, &lifeline, errp) == SPAWN_DONE &&
-        !signals_came()) {
-        signals_release(signals);
+        !signals_came(held)) {
+        signals_release(held);
         become_stock(plan, stock, dir, errp);
     }
     lifeline_cut(&lifeline);
@@ -151,15 +151,15 @@ static void serve_in(const char *dir, LaunchPlan *plan, const char *stock,
 static void serve(LaunchPlan *plan, const char *stock, GError **errp)
 {
     g_autofree char *dir = NULL;
-    sigset_t signals;
+    HeldSignals held;
 
-    signals_hold(&signals);
+    signals_hold(&held);
     dir = private_dir_new(errp);
     if (dir) {
-        serve_in(dir, plan, stock, &signals, errp);
+        serve_in(dir, plan, stock, &held, errp);
         private_dir_remove(dir);
     }
-    signals_release(&signals);
+    signals_release(&held);
 }
 
 /* The exit status, if this process has not become another. */

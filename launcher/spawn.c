@@ -72,34 +72,49 @@ void lifeline_cut(Lifeline *l)
 
 /* ---- signals ----------------------------------------------------------- */
 
-static void end_signals(sigset_t *set)
+static const int end_signals[] = { SIGHUP, SIGINT, SIGTERM };
+
+static bool is_ignored(int signum)
 {
-    sigemptyset(set);
-    sigaddset(set, SIGHUP);
-    sigaddset(set, SIGINT);
-    sigaddset(set, SIGTERM);
+    struct sigaction action;
+
+    return !sigaction(signum, NULL, &action) && action.sa_handler == SIG_IGN;
 }
 
-void signals_hold(sigset_t *before)
+void signals_hold(HeldSignals *held)
 {
-    sigset_t set;
-
-    end_signals(&set);
-    sigprocmask(SIG_BLOCK, &set, before);
+    sigemptyset(&held->set);
+    for (size_t i = 0; i < G_N_ELEMENTS(end_signals); i++) {
+        /* A blocked signal would wait though it is ignored */
+        if (!is_ignored(end_signals[i])) {
+            sigaddset(&held->set, end_signals[i]);
+        }
+    }
+    sigprocmask(SIG_BLOCK, &held->set, &held->before);
 }
 
-bool signals_came(void)
+bool signals_came(const HeldSignals *held)
 {
-    sigset_t set;
+    sigset_t pending;
 
-    return !sigpending(&set) &&
-           (sigismember(&set, SIGHUP) || sigismember(&set, SIGINT) ||
-            sigismember(&set, SIGTERM));
+    if (sigpending(&pending)) {
+        return false;
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(end_signals); i++) {
+        int signum = end_signals[i];
+
+        if (sigismember(&held->set, signum) &&
+            !sigismember(&held->before, signum) &&
+            sigismember(&pending, signum)) {
+            return true;
+        }
+    }
+    return false;
 }
 
-void signals_release(const sigset_t *before)
+void signals_release(const HeldSignals *held)
 {
-    sigprocmask(SIG_SETMASK, before, NULL);
+    sigprocmask(SIG_SETMASK, &held->before, NULL);
 }
 
 /* ---- private directory ------------------------------------------------- */

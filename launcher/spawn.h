@@ -25,15 +25,21 @@ bool lifeline_new(Lifeline *l, GError **errp);
 /* lifeline_cut: end the daemon, and wait until it has ended. */
 void lifeline_cut(Lifeline *l);
 
+/* What ends a process, held back for a while. */
+typedef struct HeldSignals {
+    sigset_t set;
+    sigset_t before;    /* the mask that signals_release() restores */
+} HeldSignals;
+
 /*
  * signals_hold: from here on SIGHUP, SIGINT and SIGTERM wait, here and in
  * programs that are started, until signals_release(); signals_came() tells if
- * one does.
- * @before: what signals_release() restores
+ * one waits that will end this process.  What whoever started us has ignored
+ * (nohup) stays ignored, and what he has blocked stays blocked.
  */
-void signals_hold(sigset_t *before);
-bool signals_came(void);
-void signals_release(const sigset_t *before);
+void signals_hold(HeldSignals *held);
+bool signals_came(const HeldSignals *held);
+void signals_release(const HeldSignals *held);
 
 /*
  * private_dir_new: a new directory of mode 0700 with a path that is short

@@ -21,8 +21,8 @@ import subprocess
 
 from lib import env
 from lib.place import (DAEMON, D_EXPORT, D_NETDEV, D_NIC, LIMIT, MACHINE,
-                       NETDEV, NIC, Place, equal, expect_words, own_netns, qmp,
-                       wait_until)
+                       NETDEV, NIC, Place, equal, expect_words,
+                       ignore_signals, own_netns, qmp, wait_until)
 from lib.runner import Skip, Suite
 
 TUNSETIFF = 0x400454ca
@@ -388,6 +388,22 @@ def foreground_status():
         place.expect_nothing_left()
 
 
+def ignored_signals():
+    """What whoever starts it ignores does not end it; SIGTERM does."""
+    with Place() as place:
+        process = place.start('qemu-net-daemon', DAEMON +
+                              ['--qmp', 'unix:qmp,server=on,wait=off'],
+                              preexec_fn=ignore_signals)
+        wait_until((place.dir / 'sock').exists, 'the socket')
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGINT)
+        qmp(place.dir / 'qmp', ('query-version', {}))
+        process.terminate()
+        out, err = process.communicate(timeout=LIMIT)
+        equal((process.returncode, out, err), (0, '', ''))
+        place.expect_nothing_left()
+
+
 def unprivileged():
     """In the background: own session, no capability, in any thread."""
     with background(['--object', 'iothread,id=io0',
@@ -500,6 +516,7 @@ def main():
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             suite.run(f'daemon: {number.name}', ends_by, number)
         suite.run('daemon: status after a signal', foreground_status)
+        suite.run('daemon: ignored signals', ignored_signals)
         suite.run('daemon: no privileges left', unprivileged)
         suite.run('daemon: second one with the pidfile', second_daemon)
         suite.run('daemon: lifeline', lifeline)

@@ -13,13 +13,15 @@ import socket
 import subprocess
 
 from lib import env
-from lib.place import (LIMIT, MACHINE, NETDEV, NIC, Place, equal, own_netns,
-                       qmp, wait_until)
+from lib.place import (LIMIT, MACHINE, NETDEV, NIC, Place, equal,
+                       ignore_signals, own_netns, qmp, wait_until)
 from lib.runner import Suite
 
 # For a script: kills the launcher, a parent of this or of its parents; with
-# $EVERYBODY all in between too.
+# $EVERYBODY all in between too.  What GLib starts, such as a tap's script, does
+# not inherit that a signal is ignored.
 _KILL = '''
+[ -z "$IGNORED" ] || trap '' $SIGNAL
 pids= pid=$$
 while [ "$(cat /proc/$pid/comm)" != qemu-system-x86 ]; do
     pids="$pid $pids"
@@ -172,9 +174,11 @@ def socket_directory():
         place.expect_nothing_left(LIMIT)
 
 
-def signal_at_start(number, when, everybody):
-    """A signal before the daemon has begun, or while it opens its tap; to the
-    launcher alone, or to all processes that there are."""
+@contextlib.contextmanager
+def signalled(number, when, everybody, ignored=False):
+    """The launcher, with a signal before the daemon has begun, or while
+    it opens its tap; to the launcher alone, or to all processes that there
+    are."""
     stock = env.stock_qemu()
     own_netns()
     with Place() as place:
@@ -189,17 +193,33 @@ def signal_at_start(number, when, everybody):
         for name in ('qemu-net-daemon', 'up'):
             (place.dir / name).chmod(0o755)
         place.before = place.files()
-        launcher = subprocess.Popen(
+        yield subprocess.Popen(
             [place.dir / 'qemu-system-x86_64'] + MACHINE + NIC +
-            ['-netdev', 'tap,id=n0,ifname=sig0,script=./up,downscript=no'],
-            cwd=place.dir, stdin=subprocess.DEVNULL, env={
+            ['-netdev', 'tap,id=n0,ifname=sig0,script=./up,downscript=no',
+             '-monitor', 'stdio'],
+            cwd=place.dir, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            preexec_fn=ignore_signals if ignored else None, env={
                 **place.env, 'QEMU_STOCK': str(stock),
                 'SIGNAL': str(number.value),
-                'EVERYBODY': '1' if everybody else ''})
-        equal(launcher.wait(LIMIT), -number)
+                'EVERYBODY': '1' if everybody else '',
+                'IGNORED': '1' if ignored else ''})
         place.expect_nothing_left(LIMIT)
         equal(subprocess.run(['ip', 'link', 'show', 'sig0'], check=False,
                              capture_output=True).returncode, 1)
+
+
+def signal_at_start(*args):
+    """It ends the launcher, and nothing is left."""
+    with signalled(*args) as launcher:
+        launcher.communicate(timeout=LIMIT)
+        equal(launcher.returncode, -args[0])
+
+
+def ignored_at_start(number, when):
+    """It is nothing to a launcher that was told to ignore it."""
+    with signalled(number, when, True, True) as launcher:
+        out, _ = launcher.communicate(b'quit\n', timeout=LIMIT)
+        equal((launcher.returncode, b'QEMU' in out), (0, True))
 
 
 def no_stray_descriptors():
@@ -286,6 +306,10 @@ def main():
                     suite.run(f'pair: {number.name}, {when}, to '
                               f'{"all" if everybody else "the launcher"}',
                               signal_at_start, number, when, everybody)
+        for number in (signal.SIGINT, signal.SIGHUP):
+            for when in ('first', 'tap'):
+                suite.run(f'pair: {number.name}, {when}, ignored',
+                          ignored_at_start, number, when)
 
 
 main()

@@ -104,6 +104,12 @@ class Place:
         equal(self.files(), self.before)
 
 
+def ignore_signals():
+    """For a process to be started: as nohup and a shell's "&" have it."""
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+
+
 def equal(got, want):
     """Fails with both values."""
     if got != want:

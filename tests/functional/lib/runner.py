@@ -31,6 +31,14 @@ def _diagnose(error):
     sys.stdout.flush()
 
 
+def _unwind(number, _frame):
+    sys.exit(128 + number)
+
+
+def _go_on(_number, _frame):
+    pass
+
+
 class Suite:
     """Counts cases and prints them; use as a context manager."""
 
@@ -42,7 +50,12 @@ class Suite:
     def __enter__(self):
         # meson ends a test that is out of time by SIGTERM: unwind, so that
         # guests, taps and namespaces go too.
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        signal.signal(signal.SIGTERM, _unwind)
+        # What is ignored stays so in all programs that are started, what has
+        # a handler does not: the cases are the same under nohup.
+        for number in (signal.SIGHUP, signal.SIGINT):
+            ignored = signal.getsignal(number) == signal.SIG_IGN
+            signal.signal(number, _go_on if ignored else _unwind)
         print('TAP version 13', flush=True)
         return self
 
