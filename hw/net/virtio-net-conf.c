@@ -119,6 +119,10 @@ static const Prop props[] = {
     { "tx-coal-usecs", PROP_U32, OURS, FIELD(tx_coal_usecs), .max = 1000000,
       .fallback = "150",
       .help = "hold a transmit interrupt back this long, 0 = never" },
+    { "tx-latency", PROP_U32, OURS, FIELD(tx_latency_us), .min = 20,
+      .max = 100000, .fallback = "300",
+      .help = "tx=adaptive: microseconds that it may add to a packet, wake-up "
+              "included" },
     { "tx_queue_size", PROP_RING_SIZE, SHARED, FIELD(tx_queue_size),
       .min = 256, .max = VIRTQUEUE_MAX_SIZE, .fallback = "256",
       .help = "transmit ring entries" },
@@ -191,6 +195,7 @@ static bool take_mac(VirtIONetConf *conf, const Prop *p, KeyVal *kv,
 static const char *const tx_modes[] = {
     [VIRTIO_NET_TX_BH] = "bh",
     [VIRTIO_NET_TX_TIMER] = "timer",
+    [VIRTIO_NET_TX_ADAPTIVE] = "adaptive",
 };
 
 static bool take_tx(VirtIONetConf *conf, const Prop *p, KeyVal *kv,
@@ -207,7 +212,7 @@ static bool take_tx(VirtIONetConf *conf, const Prop *p, KeyVal *kv,
             return true;
         }
     }
-    return bad_value(kv, p, value, "'bh' or 'timer'", errp);
+    return bad_value(kv, p, value, "'bh', 'timer' or 'adaptive'", errp);
 }
 
 static bool take_uint(VirtIONetConf *conf, const Prop *p, KeyVal *kv,
@@ -264,7 +269,7 @@ static const struct {
 } kinds[] = {
     [PROP_STR] = { take_str, "str" },
     [PROP_MAC] = { take_mac, "str" },
-    [PROP_TX] = { take_tx, "bh|timer" },
+    [PROP_TX] = { take_tx, "bh|timer|adaptive" },
     [PROP_U32] = { take_uint, "uint32" },
     [PROP_U16] = { take_uint, "uint16" },
     [PROP_RING_SIZE] = { take_uint, "uint16" },
@@ -278,6 +283,7 @@ void virtio_net_conf_init(VirtIONetConf *conf)
         .tx = VIRTIO_NET_TX_BH,
         .tx_timer_ns = 150000,
         .tx_hold_ns = 50000,
+        .tx_latency_us = 300,
         .tx_coal_frames = 64,
         .tx_coal_usecs = 150,
         .tx_coal_bytes = 262144,

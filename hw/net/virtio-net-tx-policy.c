@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * tx=bh and tx=timer.
+ * tx=bh and tx=timer; what tx=adaptive knows (virtio-net-tx-adaptive.c) put
+ * into decisions.
  *
  * bh: look as soon as anything is there, ask for a kick at the next packet
  * when nothing is; unless it holds, see below.
@@ -136,25 +137,79 @@ static void end_window(TxPolicy *p, int64_t now_ns, uint64_t elapsed_ns)
     w->window_ns = now_ns;
 }
 
-void tx_policy_restart(TxPolicy *p)
-{
-    p->pace = (TxPace) { .phase = TX_PHASE_KICK };
-}
-
-void tx_policy_note(TxPolicy *p, int64_t now_ns, unsigned packets,
-                    size_t bytes, TxStop reason)
+static void note_pace(TxPolicy *p, int64_t now_ns, const TxPass *pass)
 {
     TxPace *w = &p->pace;
 
-    if (p->mode != VIRTIO_NET_TX_BH || !p->hold_ns) {
-        return;
-    }
-    w->packets += packets;
-    w->passes += reason == TX_STOP_RING_EMPTY;
-    w->work += bytes + (uint64_t)packets * PACKET_WORK;
+    w->packets += pass->packets;
+    w->passes += pass->reason == TX_STOP_RING_EMPTY;
+    w->work += pass->bytes + (uint64_t)pass->packets * PACKET_WORK;
     if (now_ns - w->window_ns >= WINDOW_NS) {
         end_window(p, now_ns, now_ns - w->window_ns);
     }
+}
+
+/* ---- the policy ------------------------------------------------------- */
+
+void tx_policy_init(TxPolicy *p, const VirtIONetConf *conf, bool polls)
+{
+    *p = (TxPolicy) {
+        .mode = conf->tx,
+        .timer_ns = conf->tx_timer_ns,
+        .hold_ns = polls ? 0 : conf->tx_hold_ns,
+        .kicks_only = polls,
+    };
+    tx_adaptive_init(&p->adaptive, conf->tx_latency_us * NS_PER_US);
+}
+
+void tx_policy_start(TxPolicy *p, unsigned ring_size, TxGroup *group)
+{
+    p->pace = (TxPace) { .phase = TX_PHASE_KICK };
+    if (p->mode == VIRTIO_NET_TX_ADAPTIVE) {
+        tx_adaptive_start(&p->adaptive, ring_size, group);
+    }
+}
+
+void tx_policy_stop(TxPolicy *p)
+{
+    tx_adaptive_stop(&p->adaptive);
+}
+
+bool tx_policy_note(TxPolicy *p, int64_t now_ns, const TxPass *pass)
+{
+    if (p->mode == VIRTIO_NET_TX_BH && p->hold_ns) {
+        note_pace(p, now_ns, pass);
+    }
+    if (p->mode != VIRTIO_NET_TX_ADAPTIVE || p->kicks_only) {
+        return false;
+    }
+    tx_adaptive_note(&p->adaptive, pass->packets, pass->descs, pass->bytes);
+    return tx_adaptive_is_due(&p->adaptive, now_ns);
+}
+
+bool tx_policy_judge(TxPolicy *p, int64_t now_ns, uint64_t received_bytes)
+{
+    return tx_adaptive_judge(&p->adaptive, now_ns, received_bytes);
+}
+
+void tx_policy_armed(TxPolicy *p)
+{
+    tx_adaptive_armed(&p->adaptive);
+}
+
+void tx_policy_fired(TxPolicy *p, int64_t late_ns, bool armed)
+{
+    tx_adaptive_fired(&p->adaptive, late_ns, armed);
+}
+
+static TxDecision next_packet(void)
+{
+    return (TxDecision) { TX_ARM, .window = 1, .deadline_ns = INT64_MAX };
+}
+
+static TxDecision hold_for(int64_t now_ns, int64_t ns)
+{
+    return (TxDecision) { TX_HOLD, .deadline_ns = now_ns + ns };
 }
 
 TxDecision tx_policy_work(const TxPolicy *p, int64_t now_ns)
@@ -162,20 +217,41 @@ TxDecision tx_policy_work(const TxPolicy *p, int64_t now_ns)
     if (p->mode == VIRTIO_NET_TX_TIMER) {
         return (TxDecision) { TX_HOLD, .deadline_ns = now_ns + p->timer_ns };
     }
+    if (p->mode == VIRTIO_NET_TX_ADAPTIVE && !p->kicks_only &&
+        tx_adaptive_kind(&p->adaptive) == TX_KIND_DELAY) {
+        return hold_for(now_ns, tx_adaptive_wait_ns(&p->adaptive));
+    }
     return (TxDecision) { TX_FLUSH };
 }
 
-TxDecision tx_policy_flushed(const TxPolicy *p, int64_t now_ns,
-                             unsigned packets, TxStop reason)
+static TxDecision adaptive_flushed(const TxAdaptive *a, int64_t now_ns)
 {
-    bool holds = p->pace.phase == TX_PHASE_TRIAL ||
-                 p->pace.phase == TX_PHASE_HOLD;
+    int64_t ns = tx_adaptive_wait_ns(a);
+    unsigned window = tx_adaptive_window(a);
 
-    if (reason == TX_STOP_BUDGET) {
+    if (tx_adaptive_kind(a) == TX_KIND_HOLD) {
+        return hold_for(now_ns, ns);
+    }
+    return window == 1 ? next_packet() :
+        (TxDecision) { TX_ARM, window, now_ns + ns };
+}
+
+static bool bh_holds(const TxPolicy *p)
+{
+    return p->pace.phase == TX_PHASE_TRIAL || p->pace.phase == TX_PHASE_HOLD;
+}
+
+TxDecision tx_policy_flushed(const TxPolicy *p, int64_t now_ns,
+                             const TxPass *pass)
+{
+    if (pass->reason == TX_STOP_BUDGET) {
         return (TxDecision) { TX_FLUSH };
     }
-    if (holds && packets) {
-        return (TxDecision) { TX_HOLD, .deadline_ns = now_ns + p->hold_ns };
+    if (!pass->packets || p->kicks_only) {
+        return next_packet();
     }
-    return (TxDecision) { TX_ARM };
+    if (p->mode == VIRTIO_NET_TX_ADAPTIVE) {
+        return adaptive_flushed(&p->adaptive, now_ns);
+    }
+    return bh_holds(p) ? hold_for(now_ns, p->hold_ns) : next_packet();
 }

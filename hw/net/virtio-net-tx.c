@@ -230,43 +230,51 @@ static TxStop stop_reason(VirtIONetTx *tx)
     return TX_STOP_RING_EMPTY;
 }
 
-static size_t batch_bytes(VirtIONetTx *tx, unsigned n)
+/* Returns their bytes. */
+static size_t count_batch(TxPass *pass, VirtQueueElem *const *elems,
+                          unsigned n)
 {
     size_t bytes = 0;
 
     for (unsigned i = 0; i < n; i++) {
-        bytes += tx->elems[i]->out_bytes;
+        bytes += elems[i]->out_bytes;
+        pass->descs += elems[i]->ndescs;
     }
+    pass->packets += n;
+    pass->bytes += bytes;
     return bytes;
 }
 
-static TxStop run_pass(VirtIONetTx *tx, unsigned *packets, size_t *bytes)
+static TxStop run_batches(VirtIONetTx *tx, TxPass *pass)
 {
     bool live = virtio_net_queue_live(&tx->q);
 
-    *packets = 0;
-    *bytes = 0;
-    while (*packets < tx->budget_pkts && *bytes < VIRTIO_NET_PASS_BYTES) {
-        unsigned max = MIN(VIRTIO_NET_BATCH, tx->budget_pkts - *packets);
+    while (pass->packets < tx->budget_pkts &&
+           pass->bytes < VIRTIO_NET_PASS_BYTES) {
+        unsigned max = MIN(VIRTIO_NET_BATCH, tx->budget_pkts - pass->packets);
         unsigned n = virtqueue_pop_batch(tx->q.vq, tx->elems, max,
-                                         VIRTIO_NET_PASS_BYTES - *bytes);
+                                         VIRTIO_NET_PASS_BYTES - pass->bytes);
         unsigned done;
-        size_t done_bytes;
         bool full = false;
 
         if (!n) {
             return stop_reason(tx);
         }
         done = live ? send_batch(tx, n, &full) : drop_batch(tx, n);
-        done_bytes = batch_bytes(tx, done);
-        publish(tx, done_bytes);
-        *packets += done;
-        *bytes += done_bytes;
+        publish(tx, count_batch(pass, tx->elems, done));
         if (full) {
             return TX_STOP_BACKEND_FULL;
         }
     }
     return TX_STOP_BUDGET;
+}
+
+static TxPass run_pass(VirtIONetTx *tx)
+{
+    TxPass pass = { 0 };
+
+    pass.reason = run_batches(tx, &pass);
+    return pass;
 }
 
 /* ---- the machine ----------------------------------------------------- */
@@ -296,21 +304,29 @@ static void apply_work(VirtIONetTx *tx)
     }
 }
 
-/* Ask for a kick; what came while we were not looking counts as one. */
-static void arm(VirtIONetTx *tx)
+/*
+ * Ask for a kick at the window's last packet.  What came while we were not
+ * looking counts: a full window is as good as a kick, part of one is what the
+ * deadline is for.
+ */
+static void arm(VirtIONetTx *tx, unsigned window, int64_t deadline_ns)
 {
-    if (virtqueue_arm(tx->q.vq, 1) == VQ_ARM_CROSSED) {
+    if (virtqueue_arm(tx->q.vq, window) == VQ_ARM_CROSSED) {
         QUEUE_STAT_ADD(&tx->q, crossed, 1);
         apply_work(tx);
+    } else if (window > 1) {
+        tx->state = TX_STATE_ARMED;
+        aio_timer_mod_ns(&tx->deadline, deadline_ns);
+        tx_policy_armed(&tx->policy);
+        QUEUE_STAT_ADD(&tx->q, windows, 1);
     } else {
         tx->state = TX_STATE_IDLE;
     }
 }
 
-static void apply_flushed(VirtIONetTx *tx, int64_t now_ns, unsigned packets,
-                          TxStop reason)
+static void apply_flushed(VirtIONetTx *tx, int64_t now_ns, const TxPass *pass)
 {
-    TxDecision d = tx_policy_flushed(&tx->policy, now_ns, packets, reason);
+    TxDecision d = tx_policy_flushed(&tx->policy, now_ns, pass);
 
     switch (d.action) {
     case TX_FLUSH:
@@ -321,17 +337,27 @@ static void apply_flushed(VirtIONetTx *tx, int64_t now_ns, unsigned packets,
         hold(tx, d.deadline_ns);
         return;
     case TX_ARM:
-        arm(tx);
+        arm(tx, d.window, d.deadline_ns);
+    }
+}
+
+/* The policy learns from the pass; now and then it looks at receive, too. */
+static void note_pass(VirtIONetTx *tx, int64_t now_ns, const TxPass *pass)
+{
+    if (tx_policy_note(&tx->policy, now_ns, pass)) {
+        const VirtIONetQueue *rx = &tx->q.n->pairs[tx->q.idx / 2]->rx.q;
+        uint64_t received = __atomic_load_n(&rx->stats.bytes,
+                                            __ATOMIC_RELAXED);
+
+        tx_policy_judge(&tx->policy, now_ns, received);
     }
 }
 
 static void virtio_net_tx_flush_bh(void *opaque)
 {
     VirtIONetTx *tx = opaque;
-    unsigned packets;
-    size_t bytes;
-    TxStop reason;
     int64_t now_ns;
+    TxPass pass;
 
     if (tx->state != TX_STATE_SCHEDULED || !virtio_net_queue_usable(&tx->q)) {
         return;
@@ -339,10 +365,10 @@ static void virtio_net_tx_flush_bh(void *opaque)
     tx->state = TX_STATE_FLUSHING;
     QUEUE_STAT_ADD(&tx->q, flushes, 1);
     virtqueue_park(tx->q.vq);
-    reason = run_pass(tx, &packets, &bytes);
+    pass = run_pass(tx);
     now_ns = aio_now_ns(tx->q.ctx);
-    tx_policy_note(&tx->policy, now_ns, packets, bytes, reason);
-    switch (reason) {
+    note_pass(tx, now_ns, &pass);
+    switch (pass.reason) {
     case TX_STOP_BACKEND_FULL:
         QUEUE_STAT_ADD(&tx->q, full, 1);
         tx->state = TX_STATE_BLOCKED;
@@ -352,27 +378,42 @@ static void virtio_net_tx_flush_bh(void *opaque)
         return;
     case TX_STOP_RING_EMPTY:
     case TX_STOP_BUDGET:
-        apply_flushed(tx, now_ns, packets, reason);
+        apply_flushed(tx, now_ns, &pass);
     }
+}
+
+static void start(VirtIONetTx *tx)
+{
+    if (!tx->q.started || tx->state == TX_STATE_FLUSHING) {
+        return;
+    }
+    if (tx->state == TX_STATE_STOPPED) {
+        tx_policy_start(&tx->policy, virtqueue_size(tx->q.vq), tx->group);
+    }
+    schedule(tx);
 }
 
 void virtio_net_tx_wake(VirtIONetTx *tx, TxWake why)
 {
     switch (why) {
     case TX_WAKE_START:
-        if (tx->q.started && tx->state != TX_STATE_FLUSHING) {
-            schedule(tx);
-        }
+        start(tx);
         return;
     case TX_WAKE_KICK:
     case TX_WAKE_POLL:
-        if (tx->state == TX_STATE_IDLE || tx->state == TX_STATE_POLLING) {
+        if (tx->state == TX_STATE_IDLE || tx->state == TX_STATE_ARMED ||
+            tx->state == TX_STATE_POLLING) {
             apply_work(tx);
         }
         return;
     case TX_WAKE_DEADLINE:
-        if (tx->state == TX_STATE_HOLDING) {
+        if (tx->state == TX_STATE_HOLDING || tx->state == TX_STATE_ARMED) {
             QUEUE_STAT_ADD(&tx->q, timer_fires, 1);
+            QUEUE_STAT_ADD(&tx->q, window_fires,
+                           tx->state == TX_STATE_ARMED);
+            tx_policy_fired(&tx->policy, aio_now_ns(tx->q.ctx) -
+                                         tx->deadline.deadline_ns,
+                            tx->state == TX_STATE_ARMED);
             schedule(tx);
         }
         return;
@@ -400,7 +441,7 @@ void virtio_net_tx_quiesce(VirtIONetTx *tx)
     aio_timer_del(&tx->deadline);
     net_cancel_tx(tx->q.nq);
     virtio_net_coalesce_flush(&tx->q.coalesce);
-    tx_policy_restart(&tx->policy);
+    tx_policy_stop(&tx->policy);
     /*
      * Chains may wait now that the driver owes no kick for.  Whoever serves
      * the ring next polls it at its start; a kick from us would not reach
@@ -452,7 +493,7 @@ static bool tx_poll_end(void *opaque)
     if (tx->state != TX_STATE_POLLING) {
         return false;
     }
-    arm(tx);
+    arm(tx, 1, INT64_MAX);
     return tx->state != TX_STATE_IDLE;
 }
 
@@ -469,13 +510,9 @@ void virtio_net_tx_init(VirtIONetTx *tx)
     const VirtIONetConf *conf = &tx->q.n->conf;
 
     tx->state = TX_STATE_STOPPED;
-    tx->policy = (TxPolicy) {
-        .mode = conf->tx,
-        .timer_ns = conf->tx_timer_ns,
-        /* A context that polls needs no kicks, and a hold would keep it. */
-        .hold_ns = aio_context_polls(tx->q.ctx) ? 0 : conf->tx_hold_ns,
-    };
+    tx_policy_init(&tx->policy, conf, aio_context_polls(tx->q.ctx));
     tx->slots = g_new0(TxSlot, VIRTQUEUE_MAX_SIZE);
+    tx->group = tx_group_get(tx->q.ctx);
     tx->bh = aio_bh_new(tx->q.ctx, virtio_net_tx_flush_bh, tx);
     aio_timer_init(&tx->deadline, tx->q.ctx, tx_deadline, tx);
 }
@@ -483,5 +520,6 @@ void virtio_net_tx_init(VirtIONetTx *tx)
 void virtio_net_tx_cleanup(VirtIONetTx *tx)
 {
     aio_bh_delete(tx->bh);
+    tx_group_put(tx->group);
     g_free(tx->slots);
 }

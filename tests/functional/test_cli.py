@@ -35,8 +35,8 @@ IFF_TAP_NO_PI = 0x1002
 BAD_LAUNCHER = [
     ('bad value of tx', NETDEV + ['-device', 'virtio-net-pci,id=a,netdev=n0,'
                                   'tx=fast'],
-     "-device virtio-net-pci,id=a: parameter 'tx' expects 'bh' or 'timer', "
-     "not 'fast'"),
+     "-device virtio-net-pci,id=a: parameter 'tx' expects 'bh', "
+     "'timer' or 'adaptive', not 'fast'"),
     ('bad value in JSON', NETDEV + ['-device', json.dumps(
         {'driver': 'virtio-net-pci', 'netdev': 'n0', 'host_mtu': 1})],
      "-device virtio-net-pci: parameter 'host_mtu' expects 68 to 65535, not "
@@ -141,8 +141,8 @@ BAD_DAEMON = [
      "--device virtio-net,id=v0: parameter 'netdev' is missing"),
     ('bad device value',
      D_NETDEV + [D_NIC[0], D_NIC[1] + ',tx=fast'] + D_EXPORT,
-     "--device virtio-net-pci,id=v0: parameter 'tx' expects 'bh' or 'timer', "
-     "not 'fast'"),
+     "--device virtio-net-pci,id=v0: parameter 'tx' expects 'bh', "
+     "'timer' or 'adaptive', not 'fast'"),
     ('no such iothread',
      D_NETDEV + [D_NIC[0], D_NIC[1] + ',iothread=i'] + D_EXPORT,
      "--device virtio-net-pci,id=v0: no iothread 'i': add --object "

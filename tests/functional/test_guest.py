@@ -68,7 +68,7 @@ def main():
     """All kinds of net with both policies."""
     with Suite() as suite:
         for name, qemu in cases.stock_qemus().items():
-            for tx in ('bh', 'timer'):
+            for tx in ('bh', 'timer', 'adaptive'):
                 for kind in cases.TABLES:
                     cases.run_kind(
                         suite, f'on {name}, {tx}', kind, launcher,

@@ -274,7 +274,7 @@ def main():
                       args)
         suite.run('completed: -device virtio-net-pci,help', completed_help,
                   ['-device', 'virtio-net-pci,help'],
-                  ['tx=<bh|timer>', 'tx-coal-usecs=<'])
+                  ['tx=<bh|timer|adaptive>', 'tx-coal-usecs=<'])
         suite.run('completed: -netdev help', completed_help,
                   ['-netdev', 'help'], ['user', 'tap', 'hubport'])
         suite.run('pair: quit', quit_pair)

@@ -73,8 +73,8 @@ static void test_values(void)
 static const struct {
     const char *text, *key, *accepted;
 } bad[] = {
-    { "tx=fast", "'tx'", "'bh' or 'timer'" },
-    { "tx=", "'tx'", "'bh' or 'timer'" },
+    { "tx=fast", "'tx'", "'bh', 'timer' or 'adaptive'" },
+    { "tx=", "'tx'", "'bh', 'timer' or 'adaptive'" },
     { "mac=52:54:00:12:34", "'mac'", "52:54:00:12:34:56" },
     { "mac=52:54:00:12:34:5g", "'mac'", "unicast" },
     { "mac=52:54:00:12:34:56:78", "'mac'", "unicast" },
@@ -136,7 +136,7 @@ static void test_help(void)
     g_autofree char *ours = virtio_net_props_help(true);
 
     g_assert_nonnull(strstr(all, "  mac=<str>"));
-    g_assert_nonnull(strstr(all, "  tx=<bh|timer>"));
+    g_assert_nonnull(strstr(all, "  tx=<bh|timer|adaptive>"));
     g_assert_null(strstr(ours, "  mac=<str>"));
     g_assert_nonnull(strstr(ours, "(default: 150000)\n"));
 }

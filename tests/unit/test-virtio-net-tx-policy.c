@@ -97,12 +97,12 @@ static void guest_step(Sim *s)
 
 static void host_pass_ends(Sim *s)
 {
+    TxPass pass = { s->pass, s->pass, s->pass * FRAME_BYTES,
+                    TX_STOP_RING_EMPTY };
     TxDecision d;
 
-    tx_policy_note(&s->policy, s->now_ns, s->pass, s->pass * FRAME_BYTES,
-                   TX_STOP_RING_EMPTY);
-    d = tx_policy_flushed(&s->policy, s->now_ns, s->pass,
-                          TX_STOP_RING_EMPTY);
+    tx_policy_note(&s->policy, s->now_ns, &pass);
+    d = tx_policy_flushed(&s->policy, s->now_ns, &pass);
     s->decisions++;
     s->pass = 0;
     if (d.action == TX_HOLD) {
@@ -306,10 +306,11 @@ static void feed_init(Feed *f)
 static TxAction feed_pass(Feed *f, unsigned packets, size_t bytes,
                           TxStop reason)
 {
+    TxPass pass = { packets, packets, bytes, reason };
     TxDecision d;
 
-    tx_policy_note(&f->p, f->now_ns, packets, bytes, reason);
-    d = tx_policy_flushed(&f->p, f->now_ns, packets, reason);
+    tx_policy_note(&f->p, f->now_ns, &pass);
+    d = tx_policy_flushed(&f->p, f->now_ns, &pass);
     f->now_ns += EVERY_NS;
     return d.action;
 }
@@ -507,7 +508,7 @@ static void test_restart(void)
     Feed f;
 
     make_it_hold(&f);
-    tx_policy_restart(&f.p);
+    tx_policy_start(&f.p, 256, NULL);
     g_assert_cmpint(feed(&f, 9), ==, TX_ARM);
 }
 

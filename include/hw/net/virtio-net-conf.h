@@ -18,6 +18,7 @@
 typedef enum VirtIONetTxMode {
     VIRTIO_NET_TX_BH,
     VIRTIO_NET_TX_TIMER,
+    VIRTIO_NET_TX_ADAPTIVE,
 } VirtIONetTxMode;
 
 typedef struct VirtIONetConf {
@@ -28,6 +29,7 @@ typedef struct VirtIONetConf {
     bool mac_set;
     VirtIONetTxMode tx;
     uint32_t tx_timer_ns;       /* x-txtimer, in ns as in QEMU */
+    uint32_t tx_latency_us;     /* tx-latency: adaptive may add that much */
     uint32_t tx_hold_ns;        /* x-txhold; 0 = tx=bh never holds */
     uint32_t tx_burst_pkts;     /* x-txburst; 0 = twice the ring */
     uint32_t tx_coal_frames;    /* 0 = that limit does not hold a call back */

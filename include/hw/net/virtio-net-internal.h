@@ -73,6 +73,8 @@ typedef struct VirtIONetQueue {
  * state      ring      leaves by
  * STOPPED    disarmed  start.  Nothing of the ring is touched.
  * IDLE       armed     kick, or a poll hit.
+ * ARMED      window    kick at the window's last packet, or the deadline
+ *                      timer, which is always armed here.
  * HOLDING    parked    the deadline timer, which is always armed here.
  * POLLING    parked    a poll hit, or the end of polling (which arms).  Only
  *                      entered from IDLE.
@@ -83,6 +85,7 @@ typedef struct VirtIONetQueue {
 typedef enum TxState {
     TX_STATE_STOPPED,
     TX_STATE_IDLE,
+    TX_STATE_ARMED,
     TX_STATE_HOLDING,
     TX_STATE_POLLING,
     TX_STATE_SCHEDULED,
@@ -119,6 +122,7 @@ typedef struct VirtIONetTx {
     /* queue context */
     TxState state;
     TxPolicy policy;
+    TxGroup *group;             /* of the queues of this context */
     AioBH *bh;
     AioTimer deadline;
     unsigned budget_pkts;
@@ -147,6 +151,14 @@ void virtio_net_tx_complete(VirtIONetTx *tx, VirtQueueElem *elem,
                             NetTxAnswer answer);
 
 extern const AioHandlerOps virtio_net_tx_kick_ops;
+
+/*
+ * tx_group_get: the group of the transmit queues of @ctx, made by the first
+ * who asks.  tx_group_put: and gone with the last.  Main context, or the
+ * context while main waits.
+ */
+TxGroup *tx_group_get(AioContext *ctx);
+void tx_group_put(TxGroup *group);
 
 /* ---- receive --------------------------------------------------------- */
 

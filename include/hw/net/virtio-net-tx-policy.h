@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "hw/net/virtio-net-conf.h"
+#include "hw/net/virtio-net-tx-adaptive.h"
 
 /* Why a pass over the ring ended. */
 typedef enum TxStop {
@@ -23,15 +24,24 @@ typedef enum TxStop {
     TX_STOP_GUEST_ERROR,    /* the ring is broken */
 } TxStop;
 
+/* What a pass has found. */
+typedef struct TxPass {
+    unsigned packets;
+    unsigned descs;         /* that they occupied in the ring */
+    size_t bytes;
+    TxStop reason;
+} TxPass;
+
 typedef enum TxAction {
     TX_FLUSH,               /* run a pass soon, kicks stay off */
     TX_HOLD,                /* kicks stay off until the deadline's pass */
-    TX_ARM,                 /* ask for a kick at the next packet */
+    TX_ARM,                 /* ask for a kick at the window-th packet */
 } TxAction;
 
 typedef struct TxDecision {
     TxAction action;
-    int64_t deadline_ns;    /* TX_HOLD */
+    unsigned window;        /* TX_ARM; above 1 only with a deadline */
+    int64_t deadline_ns;    /* TX_HOLD; TX_ARM: INT64_MAX = none */
 } TxDecision;
 
 /* tx=bh: how the next packet is learned of, window by window. */
@@ -60,20 +70,45 @@ typedef struct TxPolicy {
     int64_t timer_ns;       /* tx=timer: from the first packet to the pass */
     int64_t hold_ns;        /* tx=bh: one hold; 0: never */
     TxPace pace;            /* tx=bh */
+    TxAdaptive adaptive;    /* tx=adaptive */
+    bool kicks_only;        /* the context polls: neither holds nor windows */
 } TxPolicy;
 
 /*
- * tx_policy_restart: whoever sends through the ring from now on, nothing is
- * known of them.
+ * tx_policy_init: a policy of mode conf->tx.
+ * @polls: the queue's context polls, so that it needs no kicks, and a hold
+ *         would keep it from looking
  */
-void tx_policy_restart(TxPolicy *p);
+void tx_policy_init(TxPolicy *p, const VirtIONetConf *conf, bool polls);
 
 /*
- * tx_policy_note: a pass of @packets and @bytes has ended, for whatever
- * @reason.  To be called once per pass, before tx_policy_flushed().
+ * tx_policy_start: whoever sends through the ring, of @ring_size entries, from
+ * now on, nothing is known of them.  @group: that of the queue's context.
+ * tx_policy_stop: the ring is served no more.  Idempotent.
  */
-void tx_policy_note(TxPolicy *p, int64_t now_ns, unsigned packets,
-                    size_t bytes, TxStop reason);
+void tx_policy_start(TxPolicy *p, unsigned ring_size, TxGroup *group);
+void tx_policy_stop(TxPolicy *p);
+
+/*
+ * tx_policy_note: a pass has ended, for whatever reason.  To be called once
+ * per pass, before tx_policy_flushed().
+ *
+ * Returns true if tx_policy_judge() is to be called now, with the bytes that
+ * the queue's pair has received so far.
+ */
+bool tx_policy_note(TxPolicy *p, int64_t now_ns, const TxPass *pass);
+
+/* tx_policy_judge: returns true if the driver is asked otherwise from now. */
+bool tx_policy_judge(TxPolicy *p, int64_t now_ns, uint64_t received_bytes);
+
+/* tx_policy_armed: the driver was asked for a window of more than 1. */
+void tx_policy_armed(TxPolicy *p);
+
+/*
+ * tx_policy_fired: a deadline was served @late_ns after its time.
+ * @armed: that of a window, before it was full
+ */
+void tx_policy_fired(TxPolicy *p, int64_t late_ns, bool armed);
 
 /*
  * tx_policy_work: a packet is there: the driver kicked, or published while
@@ -84,13 +119,13 @@ void tx_policy_note(TxPolicy *p, int64_t now_ns, unsigned packets,
 TxDecision tx_policy_work(const TxPolicy *p, int64_t now_ns);
 
 /*
- * tx_policy_flushed: a pass of @packets ended with RING_EMPTY or BUDGET; the
- * other reasons leave nothing to decide.
+ * tx_policy_flushed: @pass ended with RING_EMPTY or BUDGET; the other reasons
+ * leave nothing to decide.
  *
- * Returns TX_FLUSH for BUDGET only, and TX_ARM for every pass that found
- * nothing: an idle queue has no deadline.
+ * Returns TX_FLUSH for BUDGET only, and TX_ARM with a window of 1 and no
+ * deadline for every pass that found nothing: an idle queue has no timer.
  */
 TxDecision tx_policy_flushed(const TxPolicy *p, int64_t now_ns,
-                             unsigned packets, TxStop reason);
+                             const TxPass *pass);
 
 #endif /* HW_NET_VIRTIO_NET_TX_POLICY_H */

@@ -167,6 +167,8 @@ void virtio_net_announce(VirtIONet *n, const uint8_t mac[6]);
     X(full,           "times the backend was full, or no buffer was there") \
     X(crossed,        "packets that came while notifications were enabled") \
     X(timer_fires,    "deadlines that started a pass")                      \
+    X(windows,        "times a kick was asked for at a later packet")       \
+    X(window_fires,   "... and its deadline came before that packet")       \
     X(dropped_host,   "packets the backend refused")                        \
     X(dropped_guest,  "packets dropped because of what the guest wrote")    \
     X(dropped_down,   "packets dropped: link down or ring disabled")

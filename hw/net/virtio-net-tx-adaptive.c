@@ -1,0 +1,667 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * tx=adaptive.
+ *
+ * A driver is one half of a closed loop: how fast it sends depends on when
+ * its packets are looked at, and how that is depends on the guest.  A stream
+ * of datagrams gains by every kick it need not send; TCP gains by having its
+ * packets grow while they wait, up to a point; a request that waits is only
+ * late; a sender on a clock of its own does not care.  Counts of packets do
+ * not tell these apart, rates do.
+ *
+ * So the setting in force is challenged by another one, from time to time.
+ * Both get windows of measurement in turn, A B A B A, and each B is compared
+ * with the mean of its neighbours, so that a load which grows by itself does
+ * not count.  The comparison goes on until the mean difference is clear of
+ * its own scatter, or until there are PAIRS of them:
+ *
+ *   BETTER  the challenger is taken;
+ *   WORSE   it is not;
+ *   EQUAL   the load does not depend on it.  Of two holds the shorter is
+ *           taken.  A hold as good as kicks means a sender that does not
+ *           wait: it gets a WINDOW, with few kicks and few deadlines.
+ *
+ * What a comparison costs is paid from a credit, a share of the time that
+ * passes, so that however the load behaves only that share is lost.  When all
+ * candidates have been tried, the next round waits, longer each time.  A rate
+ * unlike the one that the setting was chosen for ends that wait; a rate far
+ * below it, or a silence, ends the setting: kicks are in force, as for any
+ * queue of which nothing is known.
+ *
+ * Rate is bytes of both directions of the pair, and a constant per packet
+ * sent, per second.
+ */
+#include "hw/net/virtio-net-tx-adaptive.h"
+
+#include <glib.h>
+
+#include "util/clock.h"
+
+/*
+ * A window of measurement: this long and up to 3 ms more, and this many
+ * packets or that long.  The length varies so that two queues of one thread,
+ * which disturb each other, do not do so in step.
+ */
+#define WINDOW_NS       (7 * NS_PER_MS)
+#define WINDOW_PACKETS  64
+#define WINDOW_MAX_NS   (20 * NS_PER_MS)
+
+/* After a switch, until closed loops have found their new pace. */
+#define SETTLE_NS       (1 * NS_PER_MS)
+
+/* A challenger that loses this clearly needs no full window. */
+#define HOPELESS_NS     (3 * NS_PER_MS)
+
+/* A silence this long is the end of a load. */
+#define SILENCE_NS      (40 * NS_PER_MS)
+
+/* What a packet's way costs, in bytes copied. */
+#define PACKET_WORK     1000
+
+/* Of two waits the shorter is taken for a loss of up to 1/1000 of this. */
+#define STEP_EQUAL      5
+
+#define BACKOFF_MIN_NS  (100 * NS_PER_MS)
+#define BACKOFF_MAX_NS  (1600 * NS_PER_MS)
+#define BACKOFF_OPEN_NS (400 * NS_PER_MS)      /* the first for a WINDOW */
+
+/* Comparisons may cost this share of the time, and saved up that much. */
+#define CREDIT_SHARE    50
+#define CREDIT_MAX_NS   (50 * NS_PER_MS)
+
+/* A neighbour's rate moves that much by itself, in 1/1000. */
+#define NEIGHBOUR_NOISE 100
+
+/* Windows in a row that are unlike the known load. */
+#define STRANGE         2
+
+/* A wait shorter than this, or than a wake-up, is a kick by other means. */
+#define WAIT_MIN_NS     (10 * NS_PER_US)
+
+/* WINDOW: arms until it is judged, and the deadlines that may be among 64 of
+ * them. */
+#define WINDOW_ARMS     32
+#define SPARE_FIRST     10
+#define SPARE_MAX       24
+
+/* ---- what a setting means -------------------------------------------- */
+
+static const uint8_t step_16ths[TX_STEPS] = { 1, 2, 3, 4, 6, 8, 12, 16 };
+
+#define LONGEST (TX_STEPS - 1)
+#define QUARTER 3
+#define HALF    5
+
+static TxSetting kick(void)
+{
+    return (TxSetting) { TX_KIND_KICK };
+}
+
+static TxSetting window(void)
+{
+    return (TxSetting) { TX_KIND_WINDOW };
+}
+
+static TxSetting delay(unsigned step)
+{
+    return (TxSetting) { TX_KIND_DELAY, step };
+}
+
+static TxSetting hold(unsigned step)
+{
+    return (TxSetting) { TX_KIND_HOLD, step };
+}
+
+static bool is_same(TxSetting a, TxSetting b)
+{
+    return a.kind == b.kind && a.step == b.step;
+}
+
+static bool has_step(TxSetting s)
+{
+    return s.kind == TX_KIND_DELAY || s.kind == TX_KIND_HOLD;
+}
+
+/* A sender that waits for its packets would feel this one. */
+static bool is_long(TxSetting s)
+{
+    return has_step(s) && s.step >= HALF;
+}
+
+/* The longest wait whose end, with the wake-up, is within tx-latency. */
+static int64_t limit_ns(const TxAdaptive *a)
+{
+    return a->latency_ns - a->latency_ns / 16 - a->late_ns - a->late_ns / 4;
+}
+
+static int64_t wait_ns(const TxAdaptive *a, TxSetting s)
+{
+    switch (s.kind) {
+    case TX_KIND_DELAY:
+        /* it begins with a kick, which is another wake-up */
+        return (limit_ns(a) - a->late_ns) * step_16ths[s.step] / 16;
+    case TX_KIND_HOLD:
+        return limit_ns(a) * step_16ths[s.step] / 16;
+    default:
+        return limit_ns(a);
+    }
+}
+
+static bool is_possible(const TxAdaptive *a, TxSetting s)
+{
+    return s.kind == TX_KIND_KICK ||
+           wait_ns(a, s) >= MAX(WAIT_MIN_NS, a->late_ns);
+}
+
+static TxSetting in_force(const TxAdaptive *a)
+{
+    return a->turn == TX_TURN_CHALLENGER ? a->challenger : a->setting;
+}
+
+/*
+ * The most packets that are there before the deadline, nearly always: in a
+ * random stream the time of the W-th one scatters by the root of W.  How much
+ * room that needs is learned from the deadlines that were not in time.
+ */
+static unsigned window_of(const TxAdaptive *a)
+{
+    uint64_t fit = a->gap_ns ? limit_ns(a) / a->gap_ns : 0;
+    unsigned most = a->ring_size * 16 / (4 * MAX(a->descs_16, 16));
+    uint64_t square = a->spare_4 * a->spare_4;
+    unsigned w = 1;
+
+    while (w < most && w + 1 < fit &&
+           (fit - w - 1) * (fit - w - 1) * 16 >= square * (w + 1)) {
+        w++;
+    }
+    return w;
+}
+
+TxKind tx_adaptive_kind(const TxAdaptive *a)
+{
+    TxSetting setting = in_force(a);
+
+    return is_possible(a, setting) ? setting.kind : TX_KIND_KICK;
+}
+
+int64_t tx_adaptive_wait_ns(const TxAdaptive *a)
+{
+    return wait_ns(a, in_force(a));
+}
+
+unsigned tx_adaptive_window(const TxAdaptive *a)
+{
+    return tx_adaptive_kind(a) == TX_KIND_WINDOW ? window_of(a) : 1;
+}
+
+void tx_adaptive_armed(TxAdaptive *a)
+{
+    a->arms++;
+}
+
+void tx_adaptive_fired(TxAdaptive *a, int64_t late_ns, bool armed)
+{
+    a->fires += armed;
+    a->was_fired = true;
+    if (late_ns > a->late_ns) {
+        a->late_ns += (late_ns - a->late_ns + 7) / 8;
+    } else {
+        a->late_ns -= (a->late_ns - late_ns) / 64;
+    }
+}
+
+/* ---- candidates ------------------------------------------------------ */
+
+typedef struct TxCandidates {
+    TxSetting s[5];
+    unsigned n;
+} TxCandidates;
+
+static void add(TxCandidates *c, TxSetting s)
+{
+    c->s[c->n++] = s;
+}
+
+/* What a step may give way to: half of it, its neighbours, the other kind. */
+static void add_steps(TxCandidates *c, TxSetting s)
+{
+    TxKind other = s.kind == TX_KIND_HOLD ? TX_KIND_DELAY : TX_KIND_HOLD;
+
+    if (s.step >= 2) {
+        add(c, (TxSetting) { s.kind, s.step - 2 });
+    }
+    if (s.step >= 1) {
+        add(c, (TxSetting) { s.kind, s.step - 1 });
+    }
+    if (s.step < LONGEST) {
+        add(c, (TxSetting) { s.kind, s.step + 1 });
+    }
+    add(c, (TxSetting) { other, s.step });
+    add(c, kick());
+}
+
+/*
+ * Who may challenge @s, in turn.  From kicks the longest delay first: what a
+ * stream of TCP gains shows there or nowhere, and a request loses most, so
+ * that it is told soonest.
+ */
+static TxCandidates candidates(TxSetting s)
+{
+    TxCandidates c = { .n = 0 };
+
+    switch (s.kind) {
+    case TX_KIND_KICK:
+        add(&c, delay(LONGEST));
+        add(&c, delay(QUARTER));
+        add(&c, hold(QUARTER));
+        add(&c, hold(0));
+        add(&c, delay(0));
+        break;
+    case TX_KIND_WINDOW:
+        add(&c, kick());
+        add(&c, delay(LONGEST));
+        add(&c, hold(QUARTER));
+        break;
+    default:
+        add_steps(&c, s);
+    }
+    return c;
+}
+
+static uint64_t rate_of(uint64_t work, int64_t elapsed_ns)
+{
+    return work * 1000 / (uint64_t)(elapsed_ns / 1000);
+}
+
+/* ---- neighbours ------------------------------------------------------ */
+
+static bool is_alone(const TxAdaptive *a)
+{
+    return a->group->first == a && !a->next;
+}
+
+static bool is_free(const TxGroup *g)
+{
+    return !g->comparing;
+}
+
+static void leave_comparison(TxAdaptive *a)
+{
+    a->turn = TX_TURN_NONE;
+    if (a->group && a->group->comparing == a) {
+        a->group->comparing = NULL;
+    }
+}
+
+static void mark_neighbours(TxAdaptive *a)
+{
+    for (TxAdaptive *b = a->group->first; b; b = b->next) {
+        b->mark = b->total;
+    }
+}
+
+/* Their rates in the window that ends. */
+static void note_neighbours(TxAdaptive *a, int64_t elapsed_ns)
+{
+    for (TxAdaptive *b = a->group->first; b; b = b->next) {
+        uint64_t rate = rate_of(b->total - b->mark, elapsed_ns);
+
+        if (a->turn == TX_TURN_CHALLENGER) {
+            b->is_rate = rate;
+        } else {
+            b->was_rate = rate;
+        }
+    }
+}
+
+/*
+ * What the challenger did to the others, each in parts of its own rate: a
+ * queue may not win what another one loses.  Small differences are noise, of
+ * which every neighbour adds some.
+ */
+static int64_t neighbours_difference(const TxAdaptive *a)
+{
+    int64_t sum = 0;
+
+    for (TxAdaptive *b = a->group->first; b; b = b->next) {
+        int64_t d = tx_difference(b->was_rate, b->is_rate);
+
+        sum += b != a && ABS(d) > NEIGHBOUR_NOISE ? d : 0;
+    }
+    return sum;
+}
+
+/* ---- windows --------------------------------------------------------- */
+
+static void begin_window(TxAdaptive *a, int64_t now_ns, uint64_t peer_work)
+{
+    a->begin_ns = now_ns;
+    a->dither = a->dither * 1664525 + 1013904223 + (uint32_t)a->work;
+    a->packets = 0;
+    a->descs = 0;
+    a->work = 0;
+    a->peer_work = peer_work;
+    /* Without deadlines nothing is learned of them. */
+    a->late_ns -= a->was_fired ? 0 : a->late_ns / 16;
+    a->was_fired = false;
+    if (a->turn != TX_TURN_NONE) {
+        mark_neighbours(a);
+    }
+}
+
+static void begin_load(TxAdaptive *a)
+{
+    a->setting = kick();
+    a->candidate = 0;
+    leave_comparison(a);
+    a->arms = 0;
+    a->fires = 0;
+    a->known_rate = 0;
+    a->strange = 0;
+    a->backoff_ns = 0;
+}
+
+/* All candidates have had their turn: let it rest. */
+static void rest(TxAdaptive *a, int64_t now_ns)
+{
+    a->candidate = 0;
+    a->is_open_loop = false;
+    a->backoff_ns = CLAMP(2 * a->backoff_ns, BACKOFF_MIN_NS, BACKOFF_MAX_NS);
+    a->retry_ns = now_ns + a->backoff_ns;
+}
+
+static void become(TxAdaptive *a, TxSetting setting, int64_t now_ns)
+{
+    a->setting = setting;
+    a->candidate = 0;
+    a->strange = 0;
+    a->known_rate = 0;
+    a->backoff_ns = 0;
+    a->retry_ns = now_ns;
+    a->is_open_loop = false;
+    if (setting.kind == TX_KIND_WINDOW) {
+        a->spare_4 = SPARE_FIRST;
+        a->backoff_ns = BACKOFF_OPEN_NS / 2;
+        rest(a, now_ns);
+    }
+}
+
+static void next_candidate(TxAdaptive *a, int64_t now_ns)
+{
+    if (++a->candidate < candidates(a->setting).n) {
+        return;
+    }
+    if (a->setting.kind == TX_KIND_KICK && a->is_open_loop) {
+        become(a, window(), now_ns);
+    } else {
+        rest(a, now_ns);
+    }
+}
+
+/* ---- comparison ------------------------------------------------------ */
+
+/* What to be after a comparison that told no difference. */
+static TxSetting after_equal(const TxAdaptive *a)
+{
+    TxSetting cur = a->setting, other = a->challenger;
+
+    if (!has_step(cur)) {
+        return cur;
+    }
+    if (other.kind == TX_KIND_KICK) {
+        return is_long(cur) ? window() : kick();
+    }
+    /* Not for a small loss, which would add up from step to step. */
+    return wait_ns(a, other) < wait_ns(a, cur) &&
+           tx_comparison_mean(&a->cmp) >= -STEP_EQUAL ? other : cur;
+}
+
+static void end_comparison(TxAdaptive *a, TxVerdict v, int64_t now_ns)
+{
+    TxSetting setting = a->setting;
+
+    leave_comparison(a);
+    if (v == TX_VERDICT_BETTER) {
+        setting = a->challenger;
+    } else if (v == TX_VERDICT_EQUAL) {
+        a->is_open_loop |= is_long(a->challenger);
+        setting = after_equal(a);
+    }
+    if (!is_same(setting, a->setting)) {
+        become(a, setting, now_ns);
+    } else {
+        next_candidate(a, now_ns);
+    }
+}
+
+/* @rate will do for the first turn, if there is nobody else to measure. */
+static void begin_comparison(TxAdaptive *a, TxSetting challenger,
+                             uint64_t rate)
+{
+    a->group->comparing = a;
+    a->challenger = challenger;
+    a->cmp = (TxComparison) { 0 };
+    a->before_rate = rate;
+    a->turn = is_alone(a) ? TX_TURN_CHALLENGER : TX_TURN_FIRST;
+}
+
+static void try_candidate(TxAdaptive *a, int64_t now_ns, uint64_t rate)
+{
+    TxSetting c = candidates(a->setting).s[a->candidate];
+
+    if (!is_possible(a, c)) {
+        next_candidate(a, now_ns);
+    } else if (is_free(a->group)) {
+        begin_comparison(a, c, rate);
+    }
+}
+
+static void charge(TxAdaptive *a, int64_t elapsed_ns)
+{
+    uint64_t loss = a->before_rate - a->rate;
+
+    if (a->rate < a->before_rate) {
+        a->credit_ns -= (int64_t)((double)elapsed_ns * (double)loss /
+                                  (double)a->before_rate);
+    }
+}
+
+static void end_pair(TxAdaptive *a, int64_t now_ns, uint64_t after_rate)
+{
+    int64_t d = tx_difference((a->before_rate + after_rate) / 2, a->rate) +
+                neighbours_difference(a);
+    TxVerdict v = tx_comparison_add(&a->cmp, d);
+
+    a->before_rate = after_rate;
+    if (v != TX_VERDICT_NONE) {
+        end_comparison(a, v, now_ns);
+    } else {
+        a->turn = TX_TURN_CHALLENGER;
+    }
+}
+
+static void judge_comparison(TxAdaptive *a, int64_t now_ns, uint64_t rate)
+{
+    int64_t elapsed_ns = now_ns - a->begin_ns;
+
+    switch (a->turn) {
+    case TX_TURN_NONE:
+        return;
+    case TX_TURN_FIRST:
+        note_neighbours(a, elapsed_ns);
+        a->before_rate = rate;
+        a->turn = TX_TURN_CHALLENGER;
+        return;
+    case TX_TURN_CHALLENGER:
+        note_neighbours(a, elapsed_ns);
+        a->rate = rate;
+        charge(a, elapsed_ns + SETTLE_NS);
+        a->turn = TX_TURN_SETTING;
+        return;
+    case TX_TURN_SETTING:
+        end_pair(a, now_ns, rate);
+        note_neighbours(a, elapsed_ns);
+    }
+}
+
+/* ---- a load ---------------------------------------------------------- */
+
+static void judge_spare(TxAdaptive *a)
+{
+    if (a->arms < WINDOW_ARMS) {
+        return;
+    }
+    if (a->fires > a->arms / 128) {
+        a->spare_4 = MIN(a->spare_4 + 4, SPARE_MAX);
+    } else if (!a->fires && a->spare_4 > 1) {
+        a->spare_4--;
+    }
+    a->arms = 0;
+    a->fires = 0;
+}
+
+/* Fast enough for a hold to gather anything. */
+static bool is_load(const TxAdaptive *a, int64_t elapsed_ns)
+{
+    return (int64_t)a->packets * 2 * limit_ns(a) >= elapsed_ns;
+}
+
+static bool is_strange(const TxAdaptive *a, uint64_t rate)
+{
+    return a->known_rate && (rate > a->known_rate + a->known_rate / 2 ||
+                             rate < a->known_rate - a->known_rate / 3);
+}
+
+static void be_surprised(TxAdaptive *a, int64_t now_ns, uint64_t rate)
+{
+    if (++a->strange < STRANGE) {
+        return;
+    }
+    if (rate < a->known_rate && a->setting.kind != TX_KIND_KICK) {
+        begin_load(a);
+    } else {
+        become(a, a->setting, now_ns);
+    }
+}
+
+static void judge_steady(TxAdaptive *a, int64_t now_ns, uint64_t rate)
+{
+    if (is_strange(a, rate)) {
+        be_surprised(a, now_ns, rate);
+        return;
+    }
+    a->strange = 0;
+    a->known_rate = a->known_rate ? (3 * a->known_rate + rate) / 4 : rate;
+    if (now_ns >= a->retry_ns && a->credit_ns > 0) {
+        try_candidate(a, now_ns, rate);
+    }
+}
+
+/* What the pair received is not in it, so this may be wrong, and only ends a
+ * window early. */
+static bool is_hopeless(const TxAdaptive *a, int64_t elapsed_ns)
+{
+    return a->turn == TX_TURN_CHALLENGER && elapsed_ns >= HOPELESS_NS &&
+           rate_of(a->work, elapsed_ns) < a->before_rate / 2;
+}
+
+bool tx_adaptive_is_due(const TxAdaptive *a, int64_t now_ns)
+{
+    int64_t elapsed_ns = now_ns - a->begin_ns;
+
+    if (a->is_settling) {
+        return elapsed_ns >= SETTLE_NS;
+    }
+    if (is_hopeless(a, elapsed_ns)) {
+        return true;
+    }
+    if (elapsed_ns >= WINDOW_NS + (a->dither >> 30) * NS_PER_MS) {
+        return a->packets >= WINDOW_PACKETS || elapsed_ns >= WINDOW_MAX_NS;
+    }
+    return false;
+}
+
+static void judge_window(TxAdaptive *a, int64_t now_ns, uint64_t work)
+{
+    int64_t elapsed_ns = now_ns - a->begin_ns;
+    uint64_t rate = rate_of(work, elapsed_ns);
+
+    a->gap_ns = elapsed_ns / (int64_t)MAX(a->packets, 1);
+    a->descs_16 = a->packets ? a->descs * 16 / a->packets : 16;
+    judge_spare(a);
+    if (a->turn != TX_TURN_NONE) {
+        judge_comparison(a, now_ns, rate);
+    } else if (is_load(a, elapsed_ns)) {
+        judge_steady(a, now_ns, rate);
+    } else if (a->setting.kind != TX_KIND_KICK) {
+        begin_load(a);
+    }
+}
+
+bool tx_adaptive_judge(TxAdaptive *a, int64_t now_ns, uint64_t peer_work)
+{
+    TxSetting before = in_force(a);
+    int64_t elapsed_ns = now_ns - a->begin_ns;
+
+    if (a->is_settling) {
+        a->is_settling = false;
+        begin_window(a, now_ns, peer_work);
+        return false;
+    }
+    a->credit_ns = MIN(a->credit_ns + elapsed_ns / CREDIT_SHARE,
+                       CREDIT_MAX_NS);
+    if (elapsed_ns >= SILENCE_NS) {
+        begin_load(a);
+    } else {
+        judge_window(a, now_ns, a->work + (peer_work - a->peer_work));
+    }
+    a->is_settling = !is_same(in_force(a), before);
+    begin_window(a, now_ns, peer_work);
+    return a->is_settling;
+}
+
+/* ---- life ------------------------------------------------------------ */
+
+void tx_adaptive_note(TxAdaptive *a, unsigned packets, unsigned descs,
+                      size_t bytes)
+{
+    uint64_t work = bytes + (uint64_t)packets * PACKET_WORK;
+
+    a->packets += packets;
+    a->descs += descs;
+    a->work += work;
+    a->total += work;
+}
+
+void tx_adaptive_init(TxAdaptive *a, int64_t latency_ns)
+{
+    *a = (TxAdaptive) { .latency_ns = latency_ns };
+}
+
+void tx_adaptive_start(TxAdaptive *a, unsigned ring_size, TxGroup *group)
+{
+    tx_adaptive_init(a, a->latency_ns);
+    a->ring_size = ring_size;
+    a->group = group;
+    a->next = group->first;
+    group->first = a;
+    a->is_settling = true;
+    a->descs_16 = 16;
+    a->credit_ns = CREDIT_MAX_NS;
+    begin_load(a);
+}
+
+void tx_adaptive_stop(TxAdaptive *a)
+{
+    TxAdaptive **at = a->group ? &a->group->first : NULL;
+
+    if (!at) {
+        return;
+    }
+    leave_comparison(a);
+    while (*at != a) {
+        at = &(*at)->next;
+    }
+    *at = a->next;
+    a->group = NULL;
+}

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * tx=adaptive in the device: what each setting asks of the driver, how long a
+ * packet waits, and what a stop or a full backend finds.  The setting is put
+ * in place by hand; when which one is chosen is test-tx-sim.c's.
+ */
+#include <unistd.h>
+
+#include "nic-harness.h"
+
+static VirtIONetTx *tx_of(NicHarness *h)
+{
+    return &h->nic->pairs[0]->tx;
+}
+
+static TxAdaptive *policy_of(NicHarness *h)
+{
+    return &tx_of(h)->policy.adaptive;
+}
+
+/*
+ * A device of this setting that has just carried a packet.  The virtual clock
+ * moves by microseconds from here on, so no window of measurement ends.
+ */
+static NicHarness *new_with(uint64_t features, TxKind kind, uint8_t step)
+{
+    NicHarness *h = nic_harness_new(&(NicOptions) {
+        .features = features, .props = "tx=adaptive,tx-latency=320" });
+    TxAdaptive *a = policy_of(h);
+
+    h->net->record = false;
+    nic_harness_transmit(h, 1, 60);
+    nic_harness_tx_used(h);
+    g_assert_cmpint(a->setting.kind, ==, TX_KIND_KICK);
+    a->setting = (TxSetting) { kind, step };
+    a->gap_ns = 20 * NS_PER_US;
+    a->spare_4 = 4;
+    return h;
+}
+
+/* Publish one; does the driver kick? */
+static bool publish(NicHarness *h)
+{
+    bool kicked;
+
+    nic_harness_send(h, 0, 60);
+    kicked = nic_harness_kick(h, 1);
+    nic_harness_run(h);
+    return kicked;
+}
+
+static void assert_idle(NicHarness *h)
+{
+    g_assert_cmpint(tx_of(h)->state, ==, TX_STATE_IDLE);
+    /* (completions may be held back for a call) */
+    g_assert_false(aio_timer_armed(&tx_of(h)->deadline));
+}
+
+/* ---- WINDOW ---------------------------------------------------------- */
+
+/* Of W packets the last one kicks, and takes the others with it. */
+static void test_window(void)
+{
+    NicHarness *h = new_with(0, TX_KIND_WINDOW, 0);
+    unsigned w = tx_adaptive_window(policy_of(h));
+    unsigned sent;
+
+    g_assert_cmpuint(w, >, 4);
+    g_assert_true(publish(h));
+    sent = h->net->sent;
+    g_assert_cmpint(tx_of(h)->state, ==, TX_STATE_ARMED);
+    for (unsigned i = 1; i < w; i++) {
+        g_assert_false(publish(h));
+        g_assert_cmpuint(h->net->sent, ==, sent);
+    }
+    g_assert_true(publish(h));
+    g_assert_cmpuint(h->net->sent, ==, sent + w);
+    g_assert_cmpuint(nic_harness_stat(h, 1, "window_fires"), ==, 0);
+    nic_harness_free(h);
+}
+
+/* Fewer than W: the deadline, no later than tx-latency from the arm. */
+static void test_window_deadline(void)
+{
+    NicHarness *h = new_with(0, TX_KIND_WINDOW, 0);
+    unsigned sent;
+
+    publish(h);
+    sent = h->net->sent;
+    g_assert_false(publish(h));
+    g_assert_false(publish(h));
+    nic_harness_step(h, 250 * NS_PER_US);
+    g_assert_cmpuint(h->net->sent, ==, sent);
+    nic_harness_step(h, 70 * NS_PER_US);
+    g_assert_cmpuint(h->net->sent, ==, sent + 2);
+    g_assert_cmpuint(nic_harness_stat(h, 1, "window_fires"), ==, 1);
+    nic_harness_free(h);
+}
+
+/* A window that nobody used ends with a plain arm: no timer on an idle ring. */
+static void test_window_empty(void)
+{
+    NicHarness *h = new_with(0, TX_KIND_WINDOW, 0);
+
+    publish(h);
+    nic_harness_step(h, 320 * NS_PER_US);
+    assert_idle(h);
+    g_assert_true(publish(h));
+    nic_harness_free(h);
+}
+
+typedef struct Meanwhile {
+    NicHarness *h;
+    unsigned packets;
+} Meanwhile;
+
+static void publish_quietly(void *opaque)
+{
+    Meanwhile *m = opaque;
+
+    for (; m->packets; m->packets--) {
+        nic_harness_send(m->h, 0, 60);
+        nic_harness_kick(m->h, 1);
+    }
+}
+
+/*
+ * What is published while a pass runs is taken by that pass; the window is
+ * counted from what it saw last.
+ */
+static void test_window_during_pass(void)
+{
+    NicHarness *h = new_with(0, TX_KIND_WINDOW, 0);
+    unsigned w = tx_adaptive_window(policy_of(h));
+    Meanwhile m = { h, 3 };
+    unsigned sent = h->net->sent;
+
+    h->net->on_send = publish_quietly;
+    h->net->on_send_opaque = &m;
+    g_assert_true(publish(h));
+    g_assert_cmpuint(h->net->sent, ==, sent + 4);
+    for (unsigned i = 1; i < w; i++) {
+        g_assert_false(publish(h));
+    }
+    g_assert_true(publish(h));
+    nic_harness_free(h);
+}
+
+/* Chains of several descriptors: the window is what fits a quarter ring. */
+static void test_window_descriptors(void)
+{
+    NicHarness *h = new_with(0, TX_KIND_WINDOW, 0);
+    TxAdaptive *a = policy_of(h);
+
+    a->gap_ns = 100;
+    a->descs_16 = 16;
+    g_assert_cmpuint(tx_adaptive_window(a), ==, 64);
+    a->descs_16 = 4 * 16;
+    g_assert_cmpuint(tx_adaptive_window(a), ==, 16);
+    /* packets that come more slowly than a wait lasts: each one kicks */
+    a->gap_ns = NS_PER_MS;
+    g_assert_cmpuint(tx_adaptive_window(a), ==, 1);
+    a->gap_ns = 0;
+    g_assert_cmpuint(tx_adaptive_window(a), ==, 1);
+    nic_harness_free(h);
+}
+
+/* Without EVENT_IDX nobody counts for us: kicks off, and the deadline. */
+static void test_window_flags(void)
+{
+    NicHarness *h = new_with(NH_MODERN & ~VH_EVENT_IDX, TX_KIND_WINDOW, 0);
+    unsigned w = tx_adaptive_window(policy_of(h));
+    unsigned sent;
+
+    g_assert_true(publish(h));
+    sent = h->net->sent;
+    for (unsigned i = 0; i < w + 5; i++) {
+        g_assert_false(publish(h));
+    }
+    g_assert_cmpuint(h->net->sent, ==, sent);
+    nic_harness_step(h, 320 * NS_PER_US);
+    g_assert_cmpuint(h->net->sent, ==, sent + w + 5);
+    nic_harness_step(h, 320 * NS_PER_US);
+    assert_idle(h);
+    g_assert_true(publish(h));
+    nic_harness_free(h);
+}
+
+/* ---- DELAY and HOLD -------------------------------------------------- */
+
+/* The kick starts the wait; more packets join, without kicks. */
+static void test_delay(void)
+{
+    NicHarness *h = new_with(0, TX_KIND_DELAY, TX_STEPS - 1);
+    unsigned sent = h->net->sent;
+    int64_t wait_ns = tx_adaptive_wait_ns(policy_of(h));
+
+    g_assert_cmpint(wait_ns, ==, 300 * NS_PER_US);
+    g_assert_true(publish(h));
+    g_assert_cmpint(tx_of(h)->state, ==, TX_STATE_HOLDING);
+    nic_harness_step(h, wait_ns / 2);
+    g_assert_false(publish(h));
+    nic_harness_step(h, wait_ns / 2 - 1);
+    g_assert_cmpuint(h->net->sent, ==, sent);
+    nic_harness_step(h, 1);
+    g_assert_cmpuint(h->net->sent, ==, sent + 2);
+    assert_idle(h);
+    nic_harness_free(h);
+}
+
+/* The pass starts the wait; only an empty one asks for a kick. */
+static void test_hold(void)
+{
+    NicHarness *h = new_with(0, TX_KIND_HOLD, 3);
+    unsigned sent = h->net->sent;
+    int64_t wait_ns = tx_adaptive_wait_ns(policy_of(h));
+
+    g_assert_cmpint(wait_ns, ==, 75 * NS_PER_US);
+    g_assert_true(publish(h));
+    g_assert_cmpuint(h->net->sent, ==, sent + 1);
+    for (unsigned i = 2; i < 5; i++) {
+        g_assert_false(publish(h));
+        nic_harness_step(h, wait_ns);
+        g_assert_cmpuint(h->net->sent, ==, sent + i);
+    }
+    nic_harness_step(h, wait_ns);
+    assert_idle(h);
+    nic_harness_free(h);
+}
+
+/* Lateness comes off the allowance, and the shortest waits go first. */
+static void test_late(void)
+{
+    NicHarness *h = new_with(0, TX_KIND_HOLD, TX_STEPS - 1);
+    TxAdaptive *a = policy_of(h);
+
+    g_assert_cmpint(tx_adaptive_wait_ns(a), ==, 300 * NS_PER_US);
+    for (unsigned i = 0; i < 100; i++) {
+        tx_adaptive_fired(a, 40 * NS_PER_US, false);
+    }
+    /* 300 - 5/4 of 40 */
+    g_assert_cmpint(tx_adaptive_wait_ns(a), ==, 250 * NS_PER_US);
+    a->setting.step = 0;
+    g_assert_cmpint(tx_adaptive_kind(a), ==, TX_KIND_KICK);
+    a->setting.step = 2;
+    g_assert_cmpint(tx_adaptive_kind(a), ==, TX_KIND_HOLD);
+    /* a machine too slow for any wait */
+    for (unsigned i = 0; i < 100; i++) {
+        tx_adaptive_fired(a, NS_PER_MS, false);
+    }
+    a->setting.step = TX_STEPS - 1;
+    g_assert_cmpint(tx_adaptive_kind(a), ==, TX_KIND_KICK);
+    nic_harness_free(h);
+}
+
+/* ---- ends ------------------------------------------------------------ */
+
+/*
+ * A stop within any wait: nothing is sent, the ring is the next owner's, the
+ * deadline is off; nothing is known of the driver afterwards.
+ */
+static void check_stop(TxKind kind)
+{
+    NicHarness *h = new_with(0, kind, TX_STEPS - 1);
+    unsigned sent;
+    uint16_t base;
+
+    publish(h);
+    sent = h->net->sent;
+    publish(h);
+    base = virtio_net_queue_stop(h->nic, 1);
+    g_assert_cmpuint(base, ==, (uint16_t)sent);
+    g_assert_cmpint(aio_next_deadline_ns(h->ctx), ==, INT64_MAX);
+    nic_harness_send(h, 0, 60);
+    nic_harness_step(h, NS_PER_MS);
+    g_assert_cmpuint(h->net->sent, ==, sent);
+    close(h->kick[1]);
+    close(h->call[1]);
+    nic_harness_start(h, 1, base);
+    nic_harness_run(h);
+    g_assert_cmpuint(h->net->sent, ==, h->tx.avail_idx);
+    g_assert_cmpint(policy_of(h)->setting.kind, ==, TX_KIND_KICK);
+    assert_idle(h);
+    nic_harness_free(h);
+}
+
+static void test_stop(void)
+{
+    check_stop(TX_KIND_WINDOW);
+    check_stop(TX_KIND_DELAY);
+    check_stop(TX_KIND_HOLD);
+}
+
+/* A backend that is full when the deadline comes: no timer, no loss. */
+static void check_full(TxKind kind)
+{
+    NicHarness *h = new_with(0, kind, TX_STEPS - 1);
+    unsigned sent = h->net->sent;
+
+    publish(h);
+    nic_harness_step(h, 320 * NS_PER_US);
+    h->net->room = 1;
+    for (unsigned i = 0; i < 3; i++) {
+        publish(h);
+    }
+    nic_harness_step(h, 320 * NS_PER_US);
+    g_assert_cmpint(tx_of(h)->state, ==, TX_STATE_BLOCKED);
+    g_assert_false(aio_timer_armed(&tx_of(h)->deadline));
+    fake_net_ready(h->net, UINT_MAX);
+    nic_harness_run(h);
+    g_assert_cmpuint(h->net->sent, ==, sent + 4);
+    nic_harness_free(h);
+}
+
+static void test_full(void)
+{
+    check_full(TX_KIND_WINDOW);
+    check_full(TX_KIND_DELAY);
+    check_full(TX_KIND_HOLD);
+}
+
+/* A context that polls asks for kicks, whatever the policy would. */
+static void test_polling(void)
+{
+    NicHarness *h = nic_harness_new(&(NicOptions) {
+        .props = "tx=adaptive", .poll = true });
+
+    policy_of(h)->setting = (TxSetting) { TX_KIND_HOLD, TX_STEPS - 1 };
+    nic_harness_transmit(h, 1, 60);
+    g_assert_cmpuint(h->net->sent, ==, 1);
+    g_assert_false(aio_timer_armed(&tx_of(h)->deadline));
+    nic_harness_free(h);
+}
+
+/* On a clock that stands nothing is judged, whatever comes. */
+static void test_standing_clock(void)
+{
+    NicHarness *h = nic_harness_new(&(NicOptions) {
+        .props = "tx=adaptive" });
+
+    h->net->record = false;
+    for (unsigned i = 0; i < 1000; i++) {
+        nic_harness_transmit(h, 20, 60);
+        nic_harness_tx_used(h);
+    }
+    g_assert_cmpuint(h->net->sent, ==, 20000);
+    g_assert_cmpint(policy_of(h)->turn, ==, TX_TURN_NONE);
+    g_assert_cmpint(policy_of(h)->setting.kind, ==, TX_KIND_KICK);
+    nic_harness_free(h);
+}
+
+/* ---- groups ---------------------------------------------------------- */
+
+/* Queues of one context have one group; it goes with the last of them. */
+static void test_group(void)
+{
+    Clock *clock = clock_virtual_new(0);
+    AioContext *ctx[2];
+    TxGroup *g[3];
+
+    for (unsigned i = 0; i < 2; i++) {
+        ctx[i] = aio_context_new("group", clock, NULL);
+    }
+    g[0] = tx_group_get(ctx[0]);
+    g[1] = tx_group_get(ctx[1]);
+    g[2] = tx_group_get(ctx[0]);
+    g_assert_true(g[0] == g[2]);
+    g_assert_true(g[0] != g[1]);
+    for (unsigned i = 0; i < 3; i++) {
+        tx_group_put(g[i]);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        aio_context_free(ctx[i]);
+    }
+    clock_free(clock);
+}
+
+/* Whoever stops lets the others compare, in any order. */
+static void test_group_leave(void)
+{
+    TxGroup g = { 0 };
+    TxAdaptive a[3];
+
+    for (unsigned i = 0; i < 3; i++) {
+        tx_adaptive_init(&a[i], 300 * NS_PER_US);
+        tx_adaptive_start(&a[i], 256, &g);
+    }
+    g.comparing = &a[1];
+    tx_adaptive_stop(&a[0]);
+    g_assert_true(g.comparing == &a[1]);
+    tx_adaptive_stop(&a[1]);
+    tx_adaptive_stop(&a[1]);
+    g_assert_null(g.comparing);
+    g_assert_true(g.first == &a[2]);
+    tx_adaptive_stop(&a[2]);
+    g_assert_null(g.first);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/tx-adaptive/window", test_window);
+    g_test_add_func("/tx-adaptive/window/deadline", test_window_deadline);
+    g_test_add_func("/tx-adaptive/window/empty", test_window_empty);
+    g_test_add_func("/tx-adaptive/window/during-pass",
+                    test_window_during_pass);
+    g_test_add_func("/tx-adaptive/window/descriptors",
+                    test_window_descriptors);
+    g_test_add_func("/tx-adaptive/window/flags", test_window_flags);
+    g_test_add_func("/tx-adaptive/delay", test_delay);
+    g_test_add_func("/tx-adaptive/hold", test_hold);
+    g_test_add_func("/tx-adaptive/late", test_late);
+    g_test_add_func("/tx-adaptive/stop", test_stop);
+    g_test_add_func("/tx-adaptive/full", test_full);
+    g_test_add_func("/tx-adaptive/polling", test_polling);
+    g_test_add_func("/tx-adaptive/standing-clock", test_standing_clock);
+    g_test_add_func("/tx-adaptive/group", test_group);
+    g_test_add_func("/tx-adaptive/group/leave", test_group_leave);
+    return g_test_run();
+}
