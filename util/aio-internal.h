@@ -70,6 +70,7 @@ struct AioContext {
     AioTimer *timers;           /* armed, by deadline */
     int64_t timer_fd_ns;        /* what it was last armed for */
     AioTimer *due_timers;       /* being run, by deadline */
+    int64_t due_ns;             /* the reading that found them due */
     AioPollState poll;
     LIST_HEAD(, AioHandler) handlers;
     LIST_HEAD(, AioHandler) pollers;

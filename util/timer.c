@@ -61,6 +61,11 @@ int64_t aio_next_deadline_ns(const AioContext *ctx)
     return ctx->timers ? ctx->timers->deadline_ns : INT64_MAX;
 }
 
+int64_t aio_timer_late_ns(const AioTimer *t)
+{
+    return t->ctx->due_ns - t->deadline_ns;
+}
+
 /* Cut off the timers that are due: they are the head of the list. */
 static void timers_collect_due(AioContext *ctx, int64_t now_ns)
 {
@@ -84,7 +89,8 @@ bool aio_timers_run(AioContext *ctx)
     if (!ctx->timers) {
         return false;   /* saves the clock reading */
     }
-    timers_collect_due(ctx, aio_now_ns(ctx));
+    ctx->due_ns = aio_now_ns(ctx);
+    timers_collect_due(ctx, ctx->due_ns);
     while ((t = ctx->due_timers)) {
         ctx->due_timers = t->next;
         t->armed = false;

@@ -199,6 +199,12 @@ static inline bool aio_timer_armed(const AioTimer *t)
     return t->armed;
 }
 
+/*
+ * aio_timer_late_ns: in the timer's own callback, before it is armed again:
+ * how long after its deadline it was found due.  Takes no clock reading.
+ */
+int64_t aio_timer_late_ns(const AioTimer *t);
+
 /* aio_next_deadline_ns: the first deadline, or INT64_MAX.  Owner. */
 int64_t aio_next_deadline_ns(const AioContext *ctx);
 

@@ -385,6 +385,33 @@ static void test_timer_free_in_callback(void)
     assert_log("f");
 }
 
+typedef struct LateTimer {
+    AioTimer timer;
+    int64_t late_ns;
+} LateTimer;
+
+static void note_late(void *opaque)
+{
+    LateTimer *t = opaque;
+
+    t->late_ns = aio_timer_late_ns(&t->timer);
+}
+
+/* Both of one round are measured from the reading that found them due. */
+static void test_timer_late(void)
+{
+    LateTimer a, b;
+
+    aio_timer_init(&a.timer, ctx, note_late, &a);
+    aio_timer_init(&b.timer, ctx, note_late, &b);
+    aio_timer_mod_ns(&a.timer, 1010);
+    aio_timer_mod_ns(&b.timer, 1040);
+    clock_virtual_advance(vclock, 40);
+    g_assert_true(aio_poll(ctx, false));
+    g_assert_cmpint(a.late_ns, ==, 30);
+    g_assert_cmpint(b.late_ns, ==, 0);
+}
+
 /* A handler arms a past deadline: timers have not run yet. */
 static void arm_now(void *opaque)
 {
@@ -660,6 +687,7 @@ static const struct {
     { "/aio/bh/free-runs-oneshots", test_free_runs_oneshots },
     { "/aio/timer/order", test_timer_order },
     { "/aio/timer/rearm", test_timer_rearm },
+    { "/aio/timer/late", test_timer_late },
     { "/aio/timer/change-in-callback", test_timer_change_in_callback },
     { "/aio/timer/free-in-callback", test_timer_free_in_callback },
     { "/aio/timer/same-iteration", test_timer_same_iteration },
