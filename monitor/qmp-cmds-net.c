@@ -44,20 +44,55 @@ static JsonNode *cmd_set_link(void *opaque, JsonObject *args, GError **errp)
     return qmp_empty();
 }
 
-static void add_counter(const char *name, uint64_t value, void *opaque)
+/* QEMU's BlockLatencyHistogramInfo: bins and the boundaries between them. */
+static JsonObject *histogram(const uint64_t *bins, unsigned n)
 {
-    json_object_set_int_member(opaque, name, value);
+    JsonObject *obj = json_object_new();
+    JsonArray *boundaries = json_array_new();
+    JsonArray *values = json_array_new();
+
+    for (unsigned i = 0; i < n; i++) {
+        json_array_add_int_element(values, bins[i]);
+        if (i + 1 < n) {
+            json_array_add_int_element(boundaries, INT64_C(1) << i);
+        }
+    }
+    json_object_set_array_member(obj, "boundaries", boundaries);
+    json_object_set_array_member(obj, "bins", values);
+    return obj;
+}
+
+static void add_stat(JsonObject *obj, const VirtIONetStatInfo *info,
+                     const uint64_t *values)
+{
+    /* Words in names of QMP are joined by dashes */
+    g_autofree char *name = g_strdelimit(g_strdup(info->name), "_", '-');
+
+    if (info->bins) {
+        json_object_set_object_member(obj, name,
+                                      histogram(values, info->bins));
+    } else {
+        json_object_set_int_member(obj, name, *values);
+    }
 }
 
 static JsonObject *queue_stats(VirtIONet *nic, unsigned idx)
 {
+    bool tx = idx % 2;
     VirtIONetQueueStats stats;
     JsonObject *obj = json_object_new();
+    size_t n;
+    const VirtIONetStatInfo *infos = virtio_net_stat_infos(&n);
 
-    virtio_net_queue_stats(nic, idx, &stats);
+    virtio_net_queue_stats_base(nic, idx, &stats);
     json_object_set_int_member(obj, "index", idx);
-    json_object_set_string_member(obj, "direction", idx % 2 ? "tx" : "rx");
-    virtio_net_stats_foreach(&stats, add_counter, obj);
+    json_object_set_string_member(obj, "direction", tx ? "tx" : "rx");
+    for (size_t i = 0; i < n; i++) {
+        if (infos[i].ways & (tx ? VIRTIO_NET_STAT_TX : VIRTIO_NET_STAT_RX)) {
+            add_stat(obj, &infos[i],
+                     virtio_net_stat_values(&stats, &infos[i]));
+        }
+    }
     return obj;
 }
 

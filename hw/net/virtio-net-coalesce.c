@@ -42,6 +42,17 @@ static void settle(VirtIONetCoalesce *c)
     aio_timer_del(&c->timer);
 }
 
+/* The driver has looked by itself, or does not care. */
+static void lapse(VirtIONetCoalesce *c)
+{
+    bool held = aio_timer_armed(&c->timer);
+
+    settle(c);
+    if (held) {
+        c->lapsed(c->opaque);
+    }
+}
+
 static void send_call(VirtIONetCoalesce *c)
 {
     settle(c);
@@ -54,7 +65,7 @@ static void call_if_wanted(VirtIONetCoalesce *c)
     if (virtqueue_should_signal(c->vq)) {
         send_call(c);
     } else {
-        settle(c);
+        lapse(c);
     }
 }
 
@@ -133,6 +144,7 @@ static void coalesce_timer(void *opaque)
     if (!virtqueue_should_signal(c->vq)) {
         note_in_vain(c);
         settle(c);
+        c->lapsed(c->opaque);
     } else if (may_wait(c, now_ns)) {
         note_in_vain(c);
         c->answered = false;
@@ -168,19 +180,19 @@ static bool limit_reached(const VirtIONetCoalesce *c)
            (c->limit_bytes && c->bytes >= c->limit_bytes);
 }
 
-bool virtio_net_coalesce_published(VirtIONetCoalesce *c, unsigned frames,
-                                   size_t bytes)
+VirtIONetCallFate virtio_net_coalesce_published(VirtIONetCoalesce *c,
+                                                unsigned frames, size_t bytes)
 {
     if (!virtqueue_should_signal(c->vq)) {
-        settle(c);
-        return false;
+        lapse(c);
+        return VIRTIO_NET_CALL_UNWANTED;
     }
     c->frames += frames;
     c->bytes += MIN(bytes, UINT32_MAX - c->bytes);
     if (limit_reached(c)) {
         c->in_vain = 0;
         send_call(c);
-        return false;
+        return VIRTIO_NET_CALL_SENT;
     }
     if (aio_timer_armed(&c->timer)) {
         c->batches += c->batches < UINT8_MAX;
@@ -188,23 +200,24 @@ bool virtio_net_coalesce_published(VirtIONetCoalesce *c, unsigned frames,
         if (is_patient(c) && virtqueue_call_event(c->vq) != c->event) {
             first_unseen(c);
         }
-        return false;
+        return VIRTIO_NET_CALL_JOINED;
     }
     c->batches = 1;
     c->hold_bytes = bytes;
     c->answered = false;
     first_unseen(c);
     set_deadline(c);
-    return true;
+    return VIRTIO_NET_CALL_HELD;
 }
 
 void virtio_net_coalesce_init(VirtIONetCoalesce *c, AioContext *ctx,
                               VirtQueue *vq, void (*call)(void *opaque),
-                              void *opaque)
+                              void (*lapsed)(void *opaque), void *opaque)
 {
     c->ctx = ctx;
     c->vq = vq;
     c->call = call;
+    c->lapsed = lapsed;
     c->opaque = opaque;
     aio_timer_init(&c->timer, ctx, coalesce_timer, c);
 }

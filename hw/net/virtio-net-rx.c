@@ -220,8 +220,7 @@ static void win_commit(VirtIONetRx *rx, size_t total)
         used++;
     }
     write_num_buffers(rx, first, used);
-    QUEUE_STAT_ADD(&rx->q, packets, 1);
-    QUEUE_STAT_ADD(&rx->q, bytes, total - rx->q.n->hdr_len);
+    virtio_net_stats_packet(rx->q.stats, total - rx->q.n->hdr_len);
 }
 
 static void note_size(VirtIONetRx *rx, size_t total)
@@ -290,7 +289,7 @@ static bool win_is_full(VirtIONetRx *rx)
 static void drop_too_long(VirtIONetRx *rx)
 {
     rx->pending_bytes = 0;
-    QUEUE_STAT_ADD(&rx->q, dropped_guest, 1);
+    virtio_net_stats_drop(&rx->q, VIRTIO_NET_DROP_BUFFERS, 1);
 }
 
 /* Copy the frame in the spill into buffers, if there are enough. */
@@ -357,7 +356,7 @@ static RxStep receive_frame(VirtIONetRx *rx)
     case NET_RECV_PACKET:
         break;
     case NET_RECV_DROPPED:
-        QUEUE_STAT_ADD(&rx->q, dropped_host, 1);
+        virtio_net_stats_drop(&rx->q, VIRTIO_NET_DROP_HOST, 1);
         return RX_NOTHING;
     case NET_RECV_EMPTY:
     case NET_RECV_DEAD:
@@ -380,12 +379,9 @@ static void publish(VirtIONetRx *rx, size_t bytes)
 {
     unsigned published = virtqueue_publish(rx->q.vq);
 
-    if (!published) {
-        return;
-    }
-    QUEUE_STAT_ADD(&rx->q, batches, 1);
-    if (virtio_net_coalesce_published(&rx->q.coalesce, published, bytes)) {
-        QUEUE_STAT_ADD(&rx->q, calls_held, 1);
+    if (published) {
+        virtio_net_stats_published(&rx->q, virtio_net_coalesce_published(
+            &rx->q.coalesce, published, bytes));
     }
 }
 
@@ -395,22 +391,44 @@ static void publish(VirtIONetRx *rx, size_t bytes)
  */
 static RxStep run_pass(VirtIONetRx *rx)
 {
-    uint64_t start = rx->q.stats.bytes, published = start;
+    const uint64_t *bytes = &rx->q.stats->count.bytes;
+    uint64_t start = *bytes, published = start;
     RxStep step = RX_FRAME;
 
     for (unsigned i = 1; i <= rx->budget_pkts &&
-         rx->q.stats.bytes - start < VIRTIO_NET_PASS_BYTES; i++) {
+         *bytes - start < VIRTIO_NET_PASS_BYTES; i++) {
         step = rx->pending_bytes ? deliver_pending(rx) : receive_frame(rx);
         if (step >= RX_EMPTY) {
             break;
         }
         if (i % RX_PUBLISH_PKTS == 0 ||
-            rx->q.stats.bytes - published >= RX_PUBLISH_BYTES) {
-            publish(rx, rx->q.stats.bytes - published);
-            published = rx->q.stats.bytes;
+            *bytes - published >= RX_PUBLISH_BYTES) {
+            publish(rx, *bytes - published);
+            published = *bytes;
         }
     }
-    publish(rx, rx->q.stats.bytes - published);
+    publish(rx, *bytes - published);
+    return step;
+}
+
+/* A pass, counted. */
+static RxStep run_counted_pass(VirtIONetRx *rx)
+{
+    static const TxStop stops[] = {
+        [RX_FRAME] = TX_STOP_BUDGET,
+        [RX_NOTHING] = TX_STOP_BUDGET,
+        [RX_EMPTY] = TX_STOP_RING_EMPTY,
+        [RX_NO_BUFFERS] = TX_STOP_BACKEND_FULL,
+        [RX_BROKEN] = TX_STOP_GUEST_ERROR,
+    };
+    const VirtIONetQueueStats *count = &rx->q.stats->count;
+    uint64_t packets = count->packets, bytes = count->bytes;
+    RxStep step;
+
+    virtio_net_stats_flush_begin(&rx->q);
+    step = run_pass(rx);
+    virtio_net_stats_flush_end(&rx->q, count->packets - packets,
+                               count->bytes - bytes, stops[step]);
     return step;
 }
 
@@ -422,10 +440,12 @@ static RxStep run_pass(VirtIONetRx *rx)
  */
 static void starve(VirtIONetRx *rx)
 {
-    QUEUE_STAT_ADD(&rx->q, full, 1);
+    VirtQueueArm outcome;
+
     win_unpop(rx);
-    if (virtqueue_arm(rx->q.vq, 1) == VQ_ARM_CROSSED) {
-        QUEUE_STAT_ADD(&rx->q, crossed, 1);
+    outcome = virtqueue_arm(rx->q.vq, 1);
+    virtio_net_stats_arm(&rx->q, 1, outcome);
+    if (outcome == VQ_ARM_CROSSED) {
         virtqueue_park(rx->q.vq);
         aio_bh_schedule(rx->bh);
         return;
@@ -450,15 +470,13 @@ static void receive_pass(VirtIONetRx *rx)
         receive_stop(rx);
         return;
     }
-    QUEUE_STAT_ADD(&rx->q, flushes, 1);
-    switch (run_pass(rx)) {
+    switch (run_counted_pass(rx)) {
     case RX_NO_BUFFERS:
         starve(rx);
         return;
     case RX_FRAME:
     case RX_NOTHING:
         /* A frame in the spill has no readiness to bring us back */
-        QUEUE_STAT_ADD(&rx->q, rescheduled, 1);
         if (rx->pending_bytes) {
             aio_bh_schedule(rx->bh);
         }
@@ -485,7 +503,7 @@ static void rx_kick(void *opaque)
 {
     VirtIONetRx *rx = opaque;
 
-    QUEUE_STAT_ADD(&rx->q, kicks, 1);
+    virtio_net_stats_kick(&rx->q);
     if (rx->state != RX_STATE_STARVED) {
         return;
     }

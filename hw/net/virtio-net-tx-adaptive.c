@@ -153,7 +153,7 @@ static bool is_possible(const TxAdaptive *a, TxSetting s)
            wait_ns(a, s) >= MAX(WAIT_MIN_NS, a->late_ns);
 }
 
-static TxSetting in_force(const TxAdaptive *a)
+TxSetting tx_adaptive_in_force(const TxAdaptive *a)
 {
     return a->turn == TX_TURN_CHALLENGER ? a->challenger : a->setting;
 }
@@ -179,14 +179,14 @@ static unsigned window_of(const TxAdaptive *a)
 
 TxKind tx_adaptive_kind(const TxAdaptive *a)
 {
-    TxSetting setting = in_force(a);
+    TxSetting setting = tx_adaptive_in_force(a);
 
     return is_possible(a, setting) ? setting.kind : TX_KIND_KICK;
 }
 
 int64_t tx_adaptive_wait_ns(const TxAdaptive *a)
 {
-    return wait_ns(a, in_force(a));
+    return wait_ns(a, tx_adaptive_in_force(a));
 }
 
 unsigned tx_adaptive_window(const TxAdaptive *a)
@@ -598,15 +598,15 @@ static void judge_window(TxAdaptive *a, int64_t now_ns, uint64_t work)
     }
 }
 
-bool tx_adaptive_judge(TxAdaptive *a, int64_t now_ns, uint64_t peer_work)
+void tx_adaptive_judge(TxAdaptive *a, int64_t now_ns, uint64_t peer_work)
 {
-    TxSetting before = in_force(a);
+    TxSetting before = tx_adaptive_in_force(a);
     int64_t elapsed_ns = now_ns - a->begin_ns;
 
     if (a->is_settling) {
         a->is_settling = false;
         begin_window(a, now_ns, peer_work);
-        return false;
+        return;
     }
     a->credit_ns = MIN(a->credit_ns + elapsed_ns / CREDIT_SHARE,
                        CREDIT_MAX_NS);
@@ -615,9 +615,8 @@ bool tx_adaptive_judge(TxAdaptive *a, int64_t now_ns, uint64_t peer_work)
     } else {
         judge_window(a, now_ns, a->work + (peer_work - a->peer_work));
     }
-    a->is_settling = !is_same(in_force(a), before);
+    a->is_settling = !is_same(tx_adaptive_in_force(a), before);
     begin_window(a, now_ns, peer_work);
-    return a->is_settling;
 }
 
 /* ---- life ------------------------------------------------------------ */

@@ -187,9 +187,20 @@ bool tx_policy_note(TxPolicy *p, int64_t now_ns, const TxPass *pass)
     return tx_adaptive_is_due(&p->adaptive, now_ns);
 }
 
-bool tx_policy_judge(TxPolicy *p, int64_t now_ns, uint64_t received_bytes)
+void tx_policy_judge(TxPolicy *p, int64_t now_ns, uint64_t received_bytes)
 {
-    return tx_adaptive_judge(&p->adaptive, now_ns, received_bytes);
+    tx_adaptive_judge(&p->adaptive, now_ns, received_bytes);
+}
+
+unsigned tx_policy_phase(const TxPolicy *p)
+{
+    TxSetting s;
+
+    if (p->mode != VIRTIO_NET_TX_ADAPTIVE) {
+        return p->pace.phase;
+    }
+    s = tx_adaptive_in_force(&p->adaptive);
+    return TX_STEPS * s.kind + s.step;
 }
 
 void tx_policy_armed(TxPolicy *p)

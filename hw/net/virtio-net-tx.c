@@ -138,10 +138,10 @@ static void complete_sent(VirtIONetTx *tx, VirtQueueElem *elem,
 {
     release_bounce(tx, elem);
     if (answer == NET_TX_DROPPED) {
-        QUEUE_STAT_ADD(&tx->q, dropped_host, 1);
+        virtio_net_stats_drop(&tx->q, VIRTIO_NET_DROP_HOST, 1);
     } else {
-        QUEUE_STAT_ADD(&tx->q, packets, 1);
-        QUEUE_STAT_ADD(&tx->q, bytes, elem->out_bytes - tx->q.n->hdr_len);
+        virtio_net_stats_packet(tx->q.stats,
+                                elem->out_bytes - tx->q.n->hdr_len);
     }
     virtqueue_fill(tx->q.vq, elem, 0);
 }
@@ -154,7 +154,7 @@ static unsigned complete_batch(VirtIONetTx *tx, unsigned n,
 
     for (i = 0; i < n; i++) {
         if (!is_packet[i]) {
-            QUEUE_STAT_ADD(&tx->q, dropped_guest, 1);
+            virtio_net_stats_drop(&tx->q, VIRTIO_NET_DROP_GUEST, 1);
             virtqueue_fill(tx->q.vq, tx->elems[i], 0);
             continue;
         }
@@ -174,7 +174,7 @@ static unsigned drop_batch(VirtIONetTx *tx, unsigned n)
     for (unsigned i = 0; i < n; i++) {
         virtqueue_fill(tx->q.vq, tx->elems[i], 0);
     }
-    QUEUE_STAT_ADD(&tx->q, dropped_down, n);
+    virtio_net_stats_drop(&tx->q, VIRTIO_NET_DROP_DOWN, n);
     return n;
 }
 
@@ -207,12 +207,9 @@ static void publish(VirtIONetTx *tx, size_t bytes)
 {
     unsigned published = virtqueue_publish(tx->q.vq);
 
-    if (!published) {
-        return;
-    }
-    QUEUE_STAT_ADD(&tx->q, batches, 1);
-    if (virtio_net_coalesce_published(&tx->q.coalesce, published, bytes)) {
-        QUEUE_STAT_ADD(&tx->q, calls_held, 1);
+    if (published) {
+        virtio_net_stats_published(&tx->q, virtio_net_coalesce_published(
+            &tx->q.coalesce, published, bytes));
     }
 }
 
@@ -288,6 +285,7 @@ static void schedule(VirtIONetTx *tx)
 
 static void hold(VirtIONetTx *tx, int64_t deadline_ns)
 {
+    virtio_net_stats_hold(&tx->q, deadline_ns);
     virtqueue_park(tx->q.vq);
     tx->state = TX_STATE_HOLDING;
     aio_timer_mod_ns(&tx->deadline, deadline_ns);
@@ -295,8 +293,10 @@ static void hold(VirtIONetTx *tx, int64_t deadline_ns)
 
 static void apply_work(VirtIONetTx *tx)
 {
-    TxDecision d = tx_policy_work(&tx->policy, aio_now_ns(tx->q.ctx));
+    int64_t now_ns = aio_now_ns(tx->q.ctx);
+    TxDecision d = tx_policy_work(&tx->policy, now_ns);
 
+    virtio_net_stats_work(&tx->q, now_ns);
     if (d.action == TX_HOLD) {
         hold(tx, d.deadline_ns);
     } else {
@@ -311,14 +311,15 @@ static void apply_work(VirtIONetTx *tx)
  */
 static void arm(VirtIONetTx *tx, unsigned window, int64_t deadline_ns)
 {
-    if (virtqueue_arm(tx->q.vq, window) == VQ_ARM_CROSSED) {
-        QUEUE_STAT_ADD(&tx->q, crossed, 1);
+    VirtQueueArm outcome = virtqueue_arm(tx->q.vq, window);
+
+    virtio_net_stats_arm(&tx->q, window, outcome);
+    if (outcome == VQ_ARM_CROSSED) {
         apply_work(tx);
     } else if (window > 1) {
         tx->state = TX_STATE_ARMED;
         aio_timer_mod_ns(&tx->deadline, deadline_ns);
         tx_policy_armed(&tx->policy);
-        QUEUE_STAT_ADD(&tx->q, windows, 1);
     } else {
         tx->state = TX_STATE_IDLE;
     }
@@ -330,7 +331,6 @@ static void apply_flushed(VirtIONetTx *tx, int64_t now_ns, const TxPass *pass)
 
     switch (d.action) {
     case TX_FLUSH:
-        QUEUE_STAT_ADD(&tx->q, rescheduled, 1);
         schedule(tx);
         return;
     case TX_HOLD:
@@ -342,15 +342,24 @@ static void apply_flushed(VirtIONetTx *tx, int64_t now_ns, const TxPass *pass)
 }
 
 /* The policy learns from the pass; now and then it looks at receive, too. */
-static void note_pass(VirtIONetTx *tx, int64_t now_ns, const TxPass *pass)
+static void teach_policy(VirtIONetTx *tx, int64_t now_ns, const TxPass *pass)
 {
     if (tx_policy_note(&tx->policy, now_ns, pass)) {
         const VirtIONetQueue *rx = &tx->q.n->pairs[tx->q.idx / 2]->rx.q;
-        uint64_t received = __atomic_load_n(&rx->stats.bytes,
+        uint64_t received = __atomic_load_n(&rx->stats->count.bytes,
                                             __ATOMIC_RELAXED);
 
         tx_policy_judge(&tx->policy, now_ns, received);
     }
+}
+
+static void note_pass(VirtIONetTx *tx, int64_t now_ns, const TxPass *pass)
+{
+    teach_policy(tx, now_ns, pass);
+    virtio_net_stats_flush_end(&tx->q, pass->packets, pass->bytes,
+                               pass->reason);
+    virtio_net_stats_waited(&tx->q, now_ns, pass->packets, pass->reason);
+    virtio_net_stats_phase(&tx->q, tx_policy_phase(&tx->policy));
 }
 
 static void virtio_net_tx_flush_bh(void *opaque)
@@ -359,18 +368,22 @@ static void virtio_net_tx_flush_bh(void *opaque)
     int64_t now_ns;
     TxPass pass;
 
-    if (tx->state != TX_STATE_SCHEDULED || !virtio_net_queue_usable(&tx->q)) {
+    if (tx->state != TX_STATE_SCHEDULED) {
+        return;
+    }
+    if (!virtio_net_queue_usable(&tx->q)) {
+        virtio_net_stats_flush_stopped(&tx->q);
+        tx->state = TX_STATE_STOPPED;
         return;
     }
     tx->state = TX_STATE_FLUSHING;
-    QUEUE_STAT_ADD(&tx->q, flushes, 1);
+    virtio_net_stats_flush_begin(&tx->q);
     virtqueue_park(tx->q.vq);
     pass = run_pass(tx);
     now_ns = aio_now_ns(tx->q.ctx);
     note_pass(tx, now_ns, &pass);
     switch (pass.reason) {
     case TX_STOP_BACKEND_FULL:
-        QUEUE_STAT_ADD(&tx->q, full, 1);
         tx->state = TX_STATE_BLOCKED;
         return;
     case TX_STOP_GUEST_ERROR:
@@ -380,6 +393,17 @@ static void virtio_net_tx_flush_bh(void *opaque)
     case TX_STOP_BUDGET:
         apply_flushed(tx, now_ns, &pass);
     }
+}
+
+/* HOLDING or ARMED, and the time has come. */
+static void deadline(VirtIONetTx *tx)
+{
+    int64_t late_ns = aio_timer_late_ns(&tx->deadline);
+    bool armed = tx->state == TX_STATE_ARMED;
+
+    virtio_net_stats_fire(&tx->q, armed, late_ns);
+    tx_policy_fired(&tx->policy, late_ns, armed);
+    schedule(tx);
 }
 
 static void start(VirtIONetTx *tx)
@@ -408,13 +432,7 @@ void virtio_net_tx_wake(VirtIONetTx *tx, TxWake why)
         return;
     case TX_WAKE_DEADLINE:
         if (tx->state == TX_STATE_HOLDING || tx->state == TX_STATE_ARMED) {
-            QUEUE_STAT_ADD(&tx->q, timer_fires, 1);
-            QUEUE_STAT_ADD(&tx->q, window_fires,
-                           tx->state == TX_STATE_ARMED);
-            tx_policy_fired(&tx->policy, aio_now_ns(tx->q.ctx) -
-                                         tx->deadline.deadline_ns,
-                            tx->state == TX_STATE_ARMED);
-            schedule(tx);
+            deadline(tx);
         }
         return;
     case TX_WAKE_RESUME:
@@ -436,6 +454,9 @@ void virtio_net_tx_complete(VirtIONetTx *tx, VirtQueueElem *elem,
 
 void virtio_net_tx_quiesce(VirtIONetTx *tx)
 {
+    if (tx->state == TX_STATE_SCHEDULED) {
+        virtio_net_stats_flush_stopped(&tx->q);
+    }
     tx->state = TX_STATE_STOPPED;
     aio_bh_cancel(tx->bh);
     aio_timer_del(&tx->deadline);
@@ -456,7 +477,7 @@ static void tx_kick(void *opaque)
 {
     VirtIONetTx *tx = opaque;
 
-    QUEUE_STAT_ADD(&tx->q, kicks, 1);
+    virtio_net_stats_kick(&tx->q);
     virtio_net_tx_wake(tx, TX_WAKE_KICK);
 }
 
@@ -482,6 +503,7 @@ static bool tx_poll(void *opaque)
     if (tx->state != TX_STATE_POLLING || !virtqueue_avail_moved(tx->q.vq)) {
         return false;
     }
+    virtio_net_stats_poll(&tx->q, true);
     virtio_net_tx_wake(tx, TX_WAKE_POLL);
     return true;
 }
@@ -493,6 +515,7 @@ static bool tx_poll_end(void *opaque)
     if (tx->state != TX_STATE_POLLING) {
         return false;
     }
+    virtio_net_stats_poll(&tx->q, false);
     arm(tx, 1, INT64_MAX);
     return tx->state != TX_STATE_IDLE;
 }

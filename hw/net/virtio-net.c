@@ -90,11 +90,16 @@ static void queue_call(void *opaque)
 {
     VirtIONetQueue *q = opaque;
 
-    QUEUE_STAT_ADD(q, calls, 1);
+    virtio_net_stats_call(q);
     event_notifier_set(&q->call);
     if (!is_tx(q->idx)) {
         virtio_net_coalesce_guest_looks(&tx_of(q)->q.coalesce);
     }
+}
+
+static void queue_call_lapsed(void *opaque)
+{
+    virtio_net_stats_call_lapsed(opaque);
 }
 
 /* ---- calls from main ------------------------------------------------- */
@@ -178,6 +183,7 @@ static void queue_start_call(void *opaque)
     }
     set_budget(q);
     q->started = true;
+    virtio_net_stats_start(q, aio_now_ns(q->ctx));
     queue_wake(q);
 }
 
@@ -537,7 +543,9 @@ static void queue_init(VirtIONet *n, VirtIONetQueue *q, unsigned idx,
     event_notifier_init_fd(&q->kick, -1);
     event_notifier_init_fd(&q->call, -1);
     event_notifier_init_fd(&q->err, -1);
-    virtio_net_coalesce_init(&q->coalesce, n->ctx, q->vq, queue_call, q);
+    q->stats = virtio_net_stats_new();
+    virtio_net_coalesce_init(&q->coalesce, n->ctx, q->vq, queue_call,
+                             queue_call_lapsed, q);
 }
 
 static VirtIONetPair *pair_new(VirtIONet *n, unsigned i)
@@ -566,6 +574,7 @@ static void queue_cleanup(VirtIONetQueue *q)
     event_notifier_cleanup(&q->call);
     event_notifier_cleanup(&q->err);
     virtqueue_free(q->vq);
+    virtio_net_stats_free(q->stats);
 }
 
 static void free_pairs_call(void *opaque)
@@ -645,20 +654,18 @@ unsigned virtio_net_max_pairs(const VirtIONet *n)
 void virtio_net_queue_stats(const VirtIONet *n, unsigned idx,
                             VirtIONetQueueStats *out)
 {
-    const VirtIONetQueueStats *s = &get_queue(n, idx)->stats;
-
-#define X(name, meaning) \
-    out->name = __atomic_load_n(&s->name, __ATOMIC_RELAXED);
-    VIRTIO_NET_QUEUE_STATS(X)
-#undef X
+    virtio_net_stats_read(get_queue(n, idx)->stats, out);
 }
 
-void virtio_net_stats_foreach(const VirtIONetQueueStats *stats,
-                              void (*fn)(const char *name, uint64_t value,
-                                         void *opaque),
-                              void *opaque)
+void virtio_net_queue_stats_base(const VirtIONet *n, unsigned idx,
+                                 VirtIONetQueueStats *out)
 {
-#define X(name, meaning) fn(#name, stats->name, opaque);
-    VIRTIO_NET_QUEUE_STATS(X)
-#undef X
+    virtio_net_stats_read_base(get_queue(n, idx)->stats, out);
+}
+
+void virtio_net_reset_stats(VirtIONet *n)
+{
+    for (unsigned i = 0; i < queue_count(n); i++) {
+        virtio_net_stats_reset(get_queue(n, i)->stats);
+    }
 }

@@ -400,31 +400,27 @@ unsigned nic_harness_tx_used(NicHarness *h)
     return n;
 }
 
-typedef struct StatSearch {
-    const char *name;
-    uint64_t value;
-    bool found;
-} StatSearch;
-
-static void match_stat(const char *name, uint64_t value, void *opaque)
+uint64_t nic_harness_bin(NicHarness *h, unsigned idx, const char *name,
+                         unsigned bin)
 {
-    StatSearch *s = opaque;
+    VirtIONetQueueStats stats;
+    const VirtIONetStatInfo *infos;
+    size_t n;
 
-    if (!strcmp(name, s->name)) {
-        s->value = value;
-        s->found = true;
+    virtio_net_queue_stats(h->nic, idx, &stats);
+    infos = virtio_net_stat_infos(&n);
+    for (size_t i = 0; i < n; i++) {
+        if (!strcmp(infos[i].name, name)) {
+            g_assert_cmpuint(bin, <, MAX(infos[i].bins, 1));
+            return virtio_net_stat_values(&stats, &infos[i])[bin];
+        }
     }
+    g_error("no counter '%s'", name);
 }
 
 uint64_t nic_harness_stat(NicHarness *h, unsigned idx, const char *name)
 {
-    StatSearch s = { .name = name };
-    VirtIONetQueueStats stats;
-
-    virtio_net_queue_stats(h->nic, idx, &stats);
-    virtio_net_stats_foreach(&stats, match_stat, &s);
-    g_assert_true(s.found);
-    return s.value;
+    return nic_harness_bin(h, idx, name, 0);
 }
 
 void nic_harness_transmit(NicHarness *h, unsigned n, unsigned bytes)

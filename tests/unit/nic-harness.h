@@ -122,6 +122,9 @@ void nic_harness_post(NicHarness *h, unsigned bytes);
 /* nic_harness_tx_used: used entries the driver can take; takes them. */
 unsigned nic_harness_tx_used(NicHarness *h);
 
+/* nic_harness_stat: a counter of a ring; nic_harness_bin: a histogram's. */
 uint64_t nic_harness_stat(NicHarness *h, unsigned idx, const char *name);
+uint64_t nic_harness_bin(NicHarness *h, unsigned idx, const char *name,
+                         unsigned bin);
 
 #endif /* TESTS_UNIT_NIC_HARNESS_H */

@@ -63,7 +63,8 @@ static uint64_t calls_sent(const SimNic *n, unsigned idx)
 {
     const VirtIONetPair *pair = n->nic->pairs[0];
 
-    return idx ? pair->tx.q.stats.calls : pair->rx.q.stats.calls;
+    return idx ? pair->tx.q.stats->count.calls
+               : pair->rx.q.stats->count.calls;
 }
 
 /* Returns true if that took time. */
@@ -468,29 +469,4 @@ void sim_nic_free(SimNic *n)
     g_queue_free_full(n->arrived, g_free);
     g_array_free(n->waits_ns, TRUE);
     g_free(n);
-}
-
-typedef struct StatSearch {
-    const char *name;
-    uint64_t value;
-} StatSearch;
-
-static void match_stat(const char *name, uint64_t value, void *opaque)
-{
-    StatSearch *s = opaque;
-
-    if (!strcmp(name, s->name)) {
-        s->value = value;
-    }
-}
-
-uint64_t sim_nic_stat(SimNic *n, unsigned idx, const char *name)
-{
-    StatSearch s = { name, UINT64_MAX };
-    VirtIONetQueueStats stats;
-
-    virtio_net_queue_stats(n->nic, idx, &stats);
-    virtio_net_stats_foreach(&stats, match_stat, &s);
-    g_assert_cmpuint(s.value, !=, UINT64_MAX);
-    return s.value;
 }

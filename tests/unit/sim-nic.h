@@ -150,7 +150,4 @@ const SimFrame *sim_nic_reap_tx(SimNic *n);
 /* sim_nic_reap_rx: ... takes one frame; false: there is none. */
 bool sim_nic_reap_rx(SimNic *n, SimFrame *frame);
 
-/* sim_nic_stat: a counter of the device. */
-uint64_t sim_nic_stat(SimNic *n, unsigned idx, const char *name);
-
 #endif /* TESTS_UNIT_SIM_NIC_H */

@@ -269,8 +269,10 @@ typedef struct Count {
 
 static Count count(SimNic *n)
 {
-    return (Count) { sim_nic_stat(n, 1, "window_fires"),
-                     sim_nic_stat(n, 1, "windows") };
+    VirtIONetQueueStats stats;
+
+    virtio_net_queue_stats(n->nic, 1, &stats);
+    return (Count) { stats.fires_window, stats.windows };
 }
 
 static int compare_u32(const void *a, const void *b)

@@ -193,6 +193,19 @@ static void one_round(Rig *rig, unsigned round, unsigned *in_flight)
     start(rig, base);
 }
 
+/* A monitor reads and resets while the queue counts. */
+static void read_and_reset(Rig *rig)
+{
+    VirtIONetQueueStats before, after, zero;
+
+    virtio_net_queue_stats_base(rig->nic, 1, &before);
+    virtio_net_queue_stats(rig->nic, 1, &after);
+    g_assert_cmpuint(before.packets, <=, after.packets);
+    virtio_net_reset_stats(rig->nic);
+    virtio_net_queue_stats_base(rig->nic, 1, &zero);
+    g_assert_cmpuint(zero.packets, <=, RING_SIZE);
+}
+
 static void test_messages_under_traffic(void)
 {
     unsigned in_flight = 0;
@@ -204,6 +217,7 @@ static void test_messages_under_traffic(void)
     start(&rig, 0);
     for (unsigned round = 0; round < ROUNDS; round++) {
         one_round(&rig, round, &in_flight);
+        read_and_reset(&rig);
     }
     vu_client_get_base(&rig.cl, 1);
     virtio_net_queue_stats(rig.nic, 1, &stats);

@@ -131,7 +131,7 @@ static void test_not_mergeable_too_long(void)
 
     post_many(h, 2, 1526);
     deliver(h, 1515, 1);
-    g_assert_cmpuint(nic_harness_stat(h, 0, "dropped_guest"), ==, 1);
+    g_assert_cmpuint(nic_harness_stat(h, 0, "dropped_buffers"), ==, 1);
     assert_no_used(h);
     deliver(h, 1514, 2);
     g_assert_cmpuint(take_frame(h, 1514, 2), ==, 1);
@@ -250,7 +250,7 @@ static void test_larger_than_ring(void)
         post_whole_ring(h, cases[i].pieces);
         deliver(h, 65000, 1);
         assert_no_used(h);
-        g_assert_cmpuint(nic_harness_stat(h, 0, "dropped_guest"), ==, 1);
+        g_assert_cmpuint(nic_harness_stat(h, 0, "dropped_buffers"), ==, 1);
         deliver(h, 60, 2);
         g_assert_cmpuint(nic_harness_stat(h, 0, "packets"), ==, 1);
         nic_harness_free(h);
@@ -302,7 +302,7 @@ static void test_too_scattered(void)
     for (unsigned i = 0; aio_poll(h->ctx, false); i++) {
         g_assert_cmpuint(i, <, 10);
     }
-    g_assert_cmpuint(nic_harness_stat(h, 0, "dropped_guest"), ==, 1);
+    g_assert_cmpuint(nic_harness_stat(h, 0, "dropped_buffers"), ==, 1);
     assert_no_used(h);
     fake_net_deliver(h->net, NULL, frame, 60);
     nic_harness_run(h);

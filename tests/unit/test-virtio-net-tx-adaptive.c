@@ -75,7 +75,7 @@ static void test_window(void)
     }
     g_assert_true(publish(h));
     g_assert_cmpuint(h->net->sent, ==, sent + w);
-    g_assert_cmpuint(nic_harness_stat(h, 1, "window_fires"), ==, 0);
+    g_assert_cmpuint(nic_harness_stat(h, 1, "fires_window"), ==, 0);
     nic_harness_free(h);
 }
 
@@ -93,7 +93,7 @@ static void test_window_deadline(void)
     g_assert_cmpuint(h->net->sent, ==, sent);
     nic_harness_step(h, 70 * NS_PER_US);
     g_assert_cmpuint(h->net->sent, ==, sent + 2);
-    g_assert_cmpuint(nic_harness_stat(h, 1, "window_fires"), ==, 1);
+    g_assert_cmpuint(nic_harness_stat(h, 1, "fires_window"), ==, 1);
     nic_harness_free(h);
 }
 

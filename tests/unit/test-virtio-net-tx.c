@@ -144,7 +144,7 @@ static void test_budget_is_fair(void)
     g_assert_cmpuint(h->net->sent, ==, 64);
     fake_net_deliver(h->net, NULL, "0123456789abcdef", 16);
     g_assert_true(vring_driver_get_used(&h->rx, &id, &len));
-    g_assert_cmpuint(nic_harness_stat(h, 1, "rescheduled"), ==, 1);
+    g_assert_cmpuint(nic_harness_stat(h, 1, "flush_budget"), ==, 1);
     nic_harness_run(h);
     assert_sent_tags(h, 0, 256);
     nic_harness_free(h);

@@ -35,6 +35,7 @@ typedef struct VirtIONetCoalesce {
 
     VirtQueue *vq;
     void (*call)(void *opaque);
+    void (*lapsed)(void *opaque);
     void *opaque;
     AioContext *ctx;
     AioTimer timer;             /* armed: a wanted call is held back */
@@ -49,20 +50,30 @@ typedef struct VirtIONetCoalesce {
     int64_t unseen_ns;          /* since when there is something unseen */
 } VirtIONetCoalesce;
 
-/* @call sends one interrupt. */
+/*
+ * @call sends one interrupt.  @lapsed is told when one that was held back is
+ * not wanted any more.
+ */
 void virtio_net_coalesce_init(VirtIONetCoalesce *c, AioContext *ctx,
                               VirtQueue *vq, void (*call)(void *opaque),
-                              void *opaque);
+                              void (*lapsed)(void *opaque), void *opaque);
+
+/* What became of the call for a publication. */
+typedef enum VirtIONetCallFate {
+    VIRTIO_NET_CALL_SENT,
+    VIRTIO_NET_CALL_HELD,       /* back from now on */
+    VIRTIO_NET_CALL_JOINED,     /* one is held back already */
+    VIRTIO_NET_CALL_UNWANTED,
+} VirtIONetCallFate;
 
 /*
  * virtio_net_coalesce_published: @frames more used entries with @bytes of
  * payload have been published.  Sends the call, holds it back, or finds that
  * nobody wants it.
- *
- * Returns true if a call is held back from now on.
  */
-bool virtio_net_coalesce_published(VirtIONetCoalesce *c, unsigned frames,
-                                   size_t bytes);
+VirtIONetCallFate virtio_net_coalesce_published(VirtIONetCoalesce *c,
+                                                unsigned frames,
+                                                size_t bytes);
 
 /*
  * virtio_net_coalesce_guest_looks: the guest is being called for the other

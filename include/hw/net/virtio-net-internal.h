@@ -8,6 +8,7 @@
 
 #include "hw/net/virtio-net-coalesce.h"
 #include "hw/net/virtio-net-hdr.h"
+#include "hw/net/virtio-net-stats.h"
 #include "hw/net/virtio-net-tx-policy.h"
 #include "hw/net/virtio-net.h"
 #include "util/event-notifier.h"
@@ -35,12 +36,13 @@
 
 /* ---- what both directions have ---------------------------------------- */
 
-typedef struct VirtIONetQueue {
+struct VirtIONetQueue {
     /* set at creation */
     VirtIONet *n;
     unsigned idx;                   /* 2p receive, 2p+1 transmit */
     AioContext *ctx;                /* the queue's context */
     NetQueue *nq;
+    VirtIONetStats *stats;          /* never NULL; owners: see there */
 
     /* main: changes them while it waits for the queue's context */
     bool started;
@@ -53,16 +55,10 @@ typedef struct VirtIONetQueue {
 
     /* queue context; others read, relaxed */
     bool carrier;                   /* the backend's link */
-    VirtIONetQueueStats stats;
 
     /* queue context */
     VirtIONetCoalesce coalesce;
-} VirtIONetQueue;
-
-/* Counters have one writer; readers of other threads see whole values. */
-#define QUEUE_STAT_ADD(q, name, v)                                           \
-    __atomic_store_n(&(q)->stats.name, (q)->stats.name + (v),                \
-                     __ATOMIC_RELAXED)
+};
 
 /* ---- transmit ----------------------------------------------------------- */
 

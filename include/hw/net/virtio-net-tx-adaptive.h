@@ -134,10 +134,10 @@ void tx_adaptive_note(TxAdaptive *a, unsigned packets, unsigned descs,
  * tx_adaptive_judge(), with @peer_work: all bytes the pair has received so
  * far; what the queue's driver does may show there.
  *
- * tx_adaptive_judge() returns true if another setting is in force.
+ * tx_adaptive_judge() may put another setting in force.
  */
 bool tx_adaptive_is_due(const TxAdaptive *a, int64_t now_ns);
-bool tx_adaptive_judge(TxAdaptive *a, int64_t now_ns, uint64_t peer_work);
+void tx_adaptive_judge(TxAdaptive *a, int64_t now_ns, uint64_t peer_work);
 
 /* tx_adaptive_armed: the driver was asked for a window of more than 1. */
 void tx_adaptive_armed(TxAdaptive *a);
@@ -148,8 +148,11 @@ void tx_adaptive_armed(TxAdaptive *a);
  */
 void tx_adaptive_fired(TxAdaptive *a, int64_t late_ns, bool armed);
 
+/* tx_adaptive_in_force: possibly a challenger. */
+TxSetting tx_adaptive_in_force(const TxAdaptive *a);
+
 /*
- * What is in force: its kind, its length if it has a deadline, its window in
+ * What that comes to now: its kind, its length if it has a deadline, its window in
  * packets if that is its kind (else 1).
  */
 TxKind tx_adaptive_kind(const TxAdaptive *a);

@@ -98,8 +98,13 @@ void tx_policy_stop(TxPolicy *p);
  */
 bool tx_policy_note(TxPolicy *p, int64_t now_ns, const TxPass *pass);
 
-/* tx_policy_judge: returns true if the driver is asked otherwise from now. */
-bool tx_policy_judge(TxPolicy *p, int64_t now_ns, uint64_t received_bytes);
+void tx_policy_judge(TxPolicy *p, int64_t now_ns, uint64_t received_bytes);
+
+/*
+ * tx_policy_phase: what is in force, as a number for traces.  tx=bh: a
+ * TxPhase.  tx=adaptive: TX_STEPS * kind + step.
+ */
+unsigned tx_policy_phase(const TxPolicy *p);
 
 /* tx_policy_armed: the driver was asked for a window of more than 1. */
 void tx_policy_armed(TxPolicy *p);

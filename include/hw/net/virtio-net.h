@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "hw/net/virtio-net-conf.h"
+#include "hw/net/virtio-net-stats.h"
 #include "hw/virtio/virtqueue.h"
 #include "net/net.h"
 #include "system/guest-memory.h"
@@ -150,46 +151,20 @@ void virtio_net_announce(VirtIONet *n, const uint8_t mac[6]);
 /* ---- counters -------------------------------------------------------- */
 
 /*
- * Counters of one ring, written by its context only, readable from any
- * thread (relaxed loads: each is right, the set is not a snapshot).
- *
- * X(name, meaning)
+ * virtio_net_queue_stats: one ring's counters since creation.  They survive
+ * stop and reset of the device.  Any thread; see virtio-net-stats.h.
  */
-#define VIRTIO_NET_QUEUE_STATS(X)                                            \
-    X(kicks,          "notifications received from the driver")             \
-    X(flushes,        "passes over the ring")                               \
-    X(batches,        "publications of the used index")                     \
-    X(packets,        "packets carried")                                    \
-    X(bytes,          "bytes carried, without vnet headers")                \
-    X(calls,          "interrupts sent to the driver")                      \
-    X(calls_held,     "interrupts wanted and held back by coalescing")      \
-    X(rescheduled,    "passes that ended at their budget")                  \
-    X(full,           "times the backend was full, or no buffer was there") \
-    X(crossed,        "packets that came while notifications were enabled") \
-    X(timer_fires,    "deadlines that started a pass")                      \
-    X(windows,        "times a kick was asked for at a later packet")       \
-    X(window_fires,   "... and its deadline came before that packet")       \
-    X(dropped_host,   "packets the backend refused")                        \
-    X(dropped_guest,  "packets dropped because of what the guest wrote")    \
-    X(dropped_down,   "packets dropped: link down or ring disabled")
-
-typedef struct VirtIONetQueueStats {
-#define X(name, meaning) uint64_t name;
-    VIRTIO_NET_QUEUE_STATS(X)
-#undef X
-} VirtIONetQueueStats;
-
-/* virtio_net_queue_stats: relaxed copy.  Any thread. */
 void virtio_net_queue_stats(const VirtIONet *n, unsigned idx,
                             VirtIONetQueueStats *out);
 
 /*
- * virtio_net_stats_foreach: (name, value) of one ring in table order, for a
- * monitor.  Any thread.
+ * virtio_net_queue_stats_base: the same since virtio_net_reset_stats().  All
+ * who ask see the same zero.
  */
-void virtio_net_stats_foreach(const VirtIONetQueueStats *stats,
-                              void (*fn)(const char *name, uint64_t value,
-                                         void *opaque),
-                              void *opaque);
+void virtio_net_queue_stats_base(const VirtIONet *n, unsigned idx,
+                                 VirtIONetQueueStats *out);
+
+/* virtio_net_reset_stats: all rings count from here; they may run. */
+void virtio_net_reset_stats(VirtIONet *n);
 
 #endif /* HW_NET_VIRTIO_NET_H */
