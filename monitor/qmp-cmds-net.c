@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * QMP commands about NICs: quit, set_link, x-query-nic-stats.
+ * QMP commands about NICs: quit, set_link, query-virtio-net-stats,
+ * virtio-net-stats-reset.
  *
  * Counters are read with relaxed loads from the main context while the
- * queues run: each value is right, the set is not a snapshot.
+ * queues run: each value is right, the set is not a snapshot.  A reset is
+ * main's as well (what is subtracted), so requests of several monitors come
+ * one after the other: all see the same zero.
  */
 #include "monitor/qmp-cmds-net.h"
 
@@ -30,14 +33,25 @@ static JsonNode *cmd_quit(void *opaque, JsonObject *args, GError **errp)
     return qmp_empty();
 }
 
-static JsonNode *cmd_set_link(void *opaque, JsonObject *args, GError **errp)
+/* The NIC, or the one on the netdev, that argument @arg names. */
+static VirtIONet *find_nic_arg(QmpNetTarget *target, JsonObject *args,
+                               const char *arg, GError **errp)
 {
-    const char *name = json_object_get_string_member(args, "name");
-    VirtIONet *nic = find_nic(opaque, name);
+    const char *name = json_object_get_string_member(args, arg);
+    VirtIONet *nic = find_nic(target, name);
 
     if (!nic) {
         g_set_error(errp, QMP_ERROR, QMP_ERROR_DEVICE_NOT_FOUND,
                     "Device '%s' not found", name);
+    }
+    return nic;
+}
+
+static JsonNode *cmd_set_link(void *opaque, JsonObject *args, GError **errp)
+{
+    VirtIONet *nic = find_nic_arg(opaque, args, "name", errp);
+
+    if (!nic) {
         return NULL;
     }
     virtio_net_set_link(nic, json_object_get_boolean_member(args, "up"));
@@ -112,19 +126,55 @@ static JsonObject *nic_stats(VirtIONet *nic)
     return obj;
 }
 
-static JsonNode *cmd_query_nic_stats(void *opaque, JsonObject *args,
-                                     GError **errp)
+/* Call @fn for the NIC that "id" names, or for each. */
+static bool for_nics(QmpNetTarget *target, JsonObject *args,
+                     void (*fn)(VirtIONet *nic, JsonArray *list),
+                     JsonArray *list, GError **errp)
 {
-    QmpNetTarget *target = opaque;
-    JsonArray *list = json_array_new();
-    JsonNode *node = json_node_new(JSON_NODE_ARRAY);
+    if (json_object_has_member(args, "id")) {
+        VirtIONet *nic = find_nic_arg(target, args, "id", errp);
 
-    for (guint i = 0; i < target->nics->len; i++) {
-        json_array_add_object_element(list,
-                                      nic_stats(target->nics->pdata[i]));
+        if (!nic) {
+            return false;
+        }
+        fn(nic, list);
+        return true;
     }
-    json_node_take_array(node, list);
+    for (guint i = 0; i < target->nics->len; i++) {
+        fn(target->nics->pdata[i], list);
+    }
+    return true;
+}
+
+static void list_stats(VirtIONet *nic, JsonArray *list)
+{
+    json_array_add_object_element(list, nic_stats(nic));
+}
+
+static JsonNode *cmd_query_stats(void *opaque, JsonObject *args,
+                                 GError **errp)
+{
+    g_autoptr(JsonArray) list = json_array_new();
+    JsonNode *node;
+
+    if (!for_nics(opaque, args, list_stats, list, errp)) {
+        return NULL;
+    }
+    node = json_node_new(JSON_NODE_ARRAY);
+    json_node_set_array(node, list);
     return node;
+}
+
+static void reset_stats(VirtIONet *nic, JsonArray *list)
+{
+    virtio_net_reset_stats(nic);
+}
+
+static JsonNode *cmd_reset_stats(void *opaque, JsonObject *args,
+                                 GError **errp)
+{
+    return for_nics(opaque, args, reset_stats, NULL, errp) ? qmp_empty()
+                                                           : NULL;
 }
 
 static const QmpArg set_link_args[] = {
@@ -133,9 +183,15 @@ static const QmpArg set_link_args[] = {
     { NULL }
 };
 
+static const QmpArg stats_args[] = {
+    { "id", QMP_STRING, .optional = true },
+    { NULL }
+};
+
 const QmpCommand qmp_net_commands[] = {
     { "quit", NULL, cmd_quit },
     { "set_link", set_link_args, cmd_set_link },
-    { "x-query-nic-stats", NULL, cmd_query_nic_stats },
+    { "query-virtio-net-stats", stats_args, cmd_query_stats },
+    { "virtio-net-stats-reset", stats_args, cmd_reset_stats },
     { NULL }
 };

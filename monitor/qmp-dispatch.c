@@ -81,6 +81,35 @@ char *qmp_error_reply(const char *desc)
                                                 desc), NULL);
 }
 
+/* ---- types ------------------------------------------------------------- */
+
+static const char *const type_names[] = {
+    [QMP_STRING] = "string",
+    [QMP_BOOL] = "boolean",
+    [QMP_INT] = "integer",
+    [QMP_ARRAY] = "array",
+    [QMP_OBJECT] = "object",
+};
+
+static bool has_type(JsonNode *node, QmpType type)
+{
+    static const GType value_types[] = {
+        [QMP_STRING] = G_TYPE_STRING,
+        [QMP_BOOL] = G_TYPE_BOOLEAN,
+        [QMP_INT] = G_TYPE_INT64,
+    };
+
+    switch (type) {
+    case QMP_ARRAY:
+        return JSON_NODE_HOLDS_ARRAY(node);
+    case QMP_OBJECT:
+        return JSON_NODE_HOLDS_OBJECT(node);
+    default:
+        return JSON_NODE_HOLDS_VALUE(node) &&
+               json_node_get_value_type(node) == value_types[type];
+    }
+}
+
 /* ---- built-in commands ------------------------------------------------- */
 
 static JsonNode *version_node(void)
@@ -113,19 +142,34 @@ char *qmp_greeting(void)
     return to_text(greeting);
 }
 
+/* There is none to enable: the first one, if any, is refused. */
+static bool check_capabilities(JsonArray *enable, GError **errp)
+{
+    JsonNode *name;
+
+    if (!json_array_get_length(enable)) {
+        return true;
+    }
+    name = json_array_get_element(enable, 0);
+    if (!has_type(name, QMP_STRING)) {
+        qmp_set_error(errp, GENERIC, "Invalid parameter type for "
+                      "'enable[0]', expected: string");
+    } else {
+        qmp_set_error(errp, GENERIC, "Parameter 'enable' does not accept "
+                      "value '%s'", json_node_get_string(name));
+    }
+    return false;
+}
+
 static JsonNode *cmd_qmp_capabilities(void *opaque, JsonObject *args,
                                       GError **errp)
 {
     QmpSession *session = opaque;
 
-    if (json_object_has_member(args, "enable")) {
-        JsonArray *enable = json_object_get_array_member(args, "enable");
-
-        if (json_array_get_length(enable) > 0) {
-            qmp_set_error(errp, GENERIC, "Parameter 'enable' names a "
-                          "capability that is not offered");
-            return NULL;
-        }
+    if (json_object_has_member(args, "enable") &&
+        !check_capabilities(json_object_get_array_member(args, "enable"),
+                            errp)) {
+        return NULL;
     }
     session->negotiated = true;
     return qmp_empty();
@@ -177,33 +221,6 @@ static JsonNode *cmd_query_commands(void *opaque, JsonObject *args,
 }
 
 /* ---- arguments --------------------------------------------------------- */
-
-static const char *const type_names[] = {
-    [QMP_STRING] = "string",
-    [QMP_BOOL] = "boolean",
-    [QMP_INT] = "integer",
-    [QMP_ARRAY] = "array",
-    [QMP_OBJECT] = "object",
-};
-
-static bool has_type(JsonNode *node, QmpType type)
-{
-    static const GType value_types[] = {
-        [QMP_STRING] = G_TYPE_STRING,
-        [QMP_BOOL] = G_TYPE_BOOLEAN,
-        [QMP_INT] = G_TYPE_INT64,
-    };
-
-    switch (type) {
-    case QMP_ARRAY:
-        return JSON_NODE_HOLDS_ARRAY(node);
-    case QMP_OBJECT:
-        return JSON_NODE_HOLDS_OBJECT(node);
-    default:
-        return JSON_NODE_HOLDS_VALUE(node) &&
-               json_node_get_value_type(node) == value_types[type];
-    }
-}
 
 static const QmpArg *find_arg(const QmpArg *args, const char *name)
 {

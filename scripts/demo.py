@@ -137,7 +137,7 @@ class Counters:
         self._last = self._read()
 
     def _read(self):
-        nic = self._qmp.execute('x-query-nic-stats')[0]
+        nic = self._qmp.execute('query-virtio-net-stats')[0]
         sums = {}
         for ring in nic['queues']:
             for name, value in ring.items():

@@ -19,8 +19,8 @@ typedef struct QmpNetTarget {
 } QmpNetTarget;
 
 /*
- * quit, set_link, x-query-nic-stats.  The opaque of the server is a
- * QmpNetTarget.
+ * quit, set_link, query-virtio-net-stats, virtio-net-stats-reset (described in
+ * docs/options/daemon.rst.inc).  The opaque of the server is a QmpNetTarget.
  */
 extern const QmpCommand qmp_net_commands[];
 

@@ -460,9 +460,9 @@ def monitor():
     """QMP: counters of all queues, the link, and the end."""
     with background([]) as (place, _):
         greeting, hello, stats, down, changed, unknown, end = qmp(
-            place.dir / 'qmp', ('x-query-nic-stats', {}),
+            place.dir / 'qmp', ('query-virtio-net-stats', {}),
             ('set_link', {'name': 'n0', 'up': False}),
-            ('x-query-nic-stats', {}),
+            ('query-virtio-net-stats', {}),
             ('set_link', {'name': 'x', 'up': False}), ('quit', {}))
         equal(list(greeting), ['QMP'])
         equal((hello, down, end), ({'return': {}},) * 3)

@@ -258,7 +258,7 @@ def daemonized_pair():
 def own_monitor():
     """-x-vnet-qmp: the daemon's monitor."""
     with pair(['-x-vnet-qmp', 'qmp']) as (place, process):
-        *_, stats = qmp(place.dir / 'qmp', ('x-query-nic-stats', {}))
+        *_, stats = qmp(place.dir / 'qmp', ('query-virtio-net-stats', {}))
         equal([nic['netdev'] for nic in stats['return']], ['n0'])
         process.communicate('quit\n', timeout=LIMIT)
         place.expect_nothing_left(LIMIT)

@@ -4,14 +4,18 @@
  *
  * Any bytes are cut into requests, the same ones however they arrive, and
  * each request has one reply: an object with either "return" or "error", on
- * one line, and with the "id" of the request.
+ * one line, and with the "id" of the request.  The commands are a monitor's
+ * own, with a NIC to act on, and some that read arguments of all types.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../monitor/qmp-framing.h"
-#include "monitor/qmp.h"
+#include "monitor/qmp-cmds-net.h"
+#include "util/clock.h"
+#include "util/keyval.h"
 
+int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(bool ok)
@@ -52,11 +56,50 @@ static const QmpArg read_args[] = {
     { NULL }
 };
 
-static const QmpCommand commands[] = {
+static const QmpCommand own_commands[] = {
     { "read", read_args, cmd_read },
     { "fail", NULL, cmd_fail },
     { NULL }
 };
+
+static GArray *commands;        /* of QmpCommand: ours, and those of NICs */
+static QmpNetTarget target;
+
+static void ignore_quit(void *opaque)
+{
+}
+
+static VirtIONet *new_nic(void)
+{
+    AioContext *ctx = aio_context_new("fuzz", clock_virtual_new(0), NULL);
+    KeyVal *kv = keyval_parse("--netdev", "hubport,id=n0,hubid=0", "type",
+                              NULL);
+    NetBackend *nb = net_backend_new(kv, ctx, NULL);
+    VirtIONetConf conf;
+
+    check(nb);
+    keyval_free(kv);
+    virtio_net_conf_init(&conf);
+    g_strlcpy(conf.id, "v0", sizeof(conf.id));
+    return virtio_net_new(&conf, nb, ctx, NULL);
+}
+
+static void add_commands(const QmpCommand *cmd)
+{
+    for (; cmd->name; cmd++) {
+        g_array_append_vals(commands, cmd, 1);
+    }
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    commands = g_array_new(TRUE, FALSE, sizeof(QmpCommand));
+    add_commands(own_commands);
+    add_commands(qmp_net_commands);
+    target = (QmpNetTarget) { g_ptr_array_new(), ignore_quit, NULL };
+    g_ptr_array_add(target.nics, new_nic());
+    return 0;
+}
 
 /* ---- replies ------------------------------------------------------------ */
 
@@ -117,7 +160,8 @@ static GPtrArray *cut(const uint8_t *data, size_t size, size_t step)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    QmpSession session = { .commands = commands };
+    QmpSession session = { (const QmpCommand *)commands->data, &target,
+                           false };
     g_autoptr(GPtrArray) frames = cut(data, size, MAX(size, 1));
     g_autoptr(GPtrArray) slowly = cut(data, size, 1);
 

@@ -87,7 +87,7 @@ class NetDaemon(Daemon):
         """{nic id: {'rx': [ring, ...], 'tx': [ring, ...]}}"""
         with socket.socket(socket.AF_UNIX) as sock:
             sock.connect(f'{self.socket}.qmp')
-            nics = Qmp(sock).execute('x-query-nic-stats')
+            nics = Qmp(sock).execute('query-virtio-net-stats')
         return {nic['id']: {way: [ring for ring in nic['queues']
                                   if ring['direction'] == way]
                             for way in ('rx', 'tx')}
