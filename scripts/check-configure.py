@@ -22,6 +22,7 @@ BAD_OPTIONS = {
     '--frobnicate': "unknown option '--frobnicate'",
     'word': "unknown option 'word'",
     '--enable-docs=maybe': "unknown option '--enable-docs=maybe'",
+    '--enable-probes=all': "unknown option '--enable-probes=all'",
     '--disable-glib': "unknown option '--disable-glib'",
     '--prefix': '--prefix needs a value',
     '--prefix=': '--prefix needs a value',
@@ -58,12 +59,13 @@ def known_packages():
 
 def missing():
     """Everything at once, each with a package that install-deps.sh knows."""
-    done = configure('--cc=no-such-cc', PKG_CONFIG_LIBDIR='/nonexistent',
-                     PKG_CONFIG_PATH='')
+    done = configure('--cc=no-such-cc', '--enable-probes',
+                     PKG_CONFIG_LIBDIR='/nonexistent', PKG_CONFIG_PATH='')
     assert done.returncode == 1, f'exit status {done.returncode}'
     rows = dict(re.findall(r'^  (\S+)(?: >= \S+)? +(\S+)$', done.stderr,
                            re.MULTILINE))
     assert rows.get('no-such-cc') == 'build-essential', done.stderr
+    assert rows.get('sys/sdt.h') == 'systemtap-sdt-dev', done.stderr
     assert set(LIBRARIES) <= set(rows), done.stderr
     unknown = set(rows.values()) - set(known_packages())
     assert not unknown, f'not in install-deps.sh: {unknown}'
@@ -93,7 +95,7 @@ def help_text():
     done = configure('--help')
     assert done.returncode == 0 and not done.stderr, done.stderr
     for option in ('--prefix', '--with-stock-qemu', '--enable-sanitizers',
-                   '--enable-docs', '--disable-docs'):
+                   '--enable-docs', '--disable-docs', '--disable-probes'):
         assert option in done.stdout, option
 
 

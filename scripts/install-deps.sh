@@ -35,6 +35,7 @@ libglib2.0-dev                  build   containers, errors, options, tests
 libslirp-dev                    build   -netdev user
 libcap-ng-dev                   build   dropping capabilities
 libjson-glib-dev                build   JSON forms of -device and -netdev
+systemtap-sdt-dev               build   static probes, for perf and bpftrace
 qemu-system-x86                 run     the stock QEMU that runs the guest
 busybox-static                  guest   user space of the test guest
 cpio                            guest   packs the guest's initrd

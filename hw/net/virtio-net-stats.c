@@ -20,6 +20,7 @@
 
 #include "hw/net/virtio-net-internal.h"
 #include "util/clock.h"
+#include "util/probe.h"
 
 /* Later than this is late: more than a wake-up and a small pass take. */
 #define LATE_NS (50 * NS_PER_US)
@@ -128,6 +129,10 @@ void virtio_net_stats_reset(VirtIONetStats *s)
 
 /* ---- counting -------------------------------------------------------- */
 
+/* A probe, with the ring's names as its first arguments. */
+#define TRACE(q, name, ...)                                                  \
+    PROBE(name, (q)->n->conf.id, (q)->idx, ##__VA_ARGS__)
+
 #define COUNT(q, name) virtio_net_stats_add(&(q)->stats->count.name, 1)
 
 static void count_bin(uint64_t *hist, unsigned bins, uint64_t value,
@@ -146,11 +151,18 @@ void virtio_net_stats_start(VirtIONetQueue *q, int64_t now_ns)
     q->stats->idle = false;
     q->stats->fired = false;
     q->stats->phase = 0;
+    TRACE(q, queue_start);
+}
+
+void virtio_net_stats_stop(VirtIONetQueue *q)
+{
+    TRACE(q, queue_stop);
 }
 
 void virtio_net_stats_kick(VirtIONetQueue *q)
 {
     COUNT(q, kicks);
+    TRACE(q, kick);
 }
 
 void virtio_net_stats_work(VirtIONetQueue *q, int64_t now_ns)
@@ -166,6 +178,7 @@ void virtio_net_stats_work(VirtIONetQueue *q, int64_t now_ns)
 void virtio_net_stats_flush_begin(VirtIONetQueue *q)
 {
     COUNT(q, flushes);
+    TRACE(q, flush_begin);
 }
 
 static void count_reason(VirtIONetQueue *q, TxStop reason)
@@ -179,6 +192,7 @@ static void count_reason(VirtIONetQueue *q, TxStop reason)
         return;
     case TX_STOP_BACKEND_FULL:
         COUNT(q, flush_full);
+        TRACE(q, backend_full);
         return;
     case TX_STOP_GUEST_ERROR:
         COUNT(q, flush_error);
@@ -190,6 +204,7 @@ void virtio_net_stats_flush_end(VirtIONetQueue *q, unsigned packets,
 {
     count_reason(q, reason);
     COUNT_BIN(q, batch_size, packets, 1);
+    TRACE(q, flush_end, packets, bytes, reason);
 }
 
 static void count_fire(VirtIONetQueue *q, unsigned packets, TxStop reason)
@@ -221,6 +236,11 @@ void virtio_net_stats_waited(VirtIONetQueue *q, int64_t now_ns,
     }
 }
 
+void virtio_net_stats_resume(VirtIONetQueue *q)
+{
+    TRACE(q, backend_resume);
+}
+
 void virtio_net_stats_flush_stopped(VirtIONetQueue *q)
 {
     q->stats->fired = false;
@@ -237,6 +257,7 @@ void virtio_net_stats_arm(VirtIONetQueue *q, unsigned window,
         COUNT(q, windows);
     }
     q->stats->idle = window == 1 && outcome == VQ_ARM_EMPTY;
+    TRACE(q, arm, window, outcome);
     switch (outcome) {
     case VQ_ARM_EMPTY:
         COUNT(q, arm_empty);
@@ -252,6 +273,7 @@ void virtio_net_stats_arm(VirtIONetQueue *q, unsigned window,
 void virtio_net_stats_hold(VirtIONetQueue *q, int64_t deadline_ns)
 {
     COUNT(q, holds);
+    TRACE(q, hold, deadline_ns);
 }
 
 void virtio_net_stats_fire(VirtIONetQueue *q, bool armed, int64_t late_ns)
@@ -261,6 +283,7 @@ void virtio_net_stats_fire(VirtIONetQueue *q, bool armed, int64_t late_ns)
     if (armed) {
         COUNT(q, fires_window);
     }
+    TRACE(q, fire, late_ns);
     if (late_ns > LATE_NS) {
         COUNT(q, fires_late);
     }
@@ -277,9 +300,12 @@ void virtio_net_stats_poll(VirtIONetQueue *q, bool won)
 
 void virtio_net_stats_phase(VirtIONetQueue *q, unsigned phase)
 {
-    if (phase != q->stats->phase) {
+    unsigned before = q->stats->phase;
+
+    if (phase != before) {
         q->stats->phase = phase;
         COUNT(q, policy_changes);
+        TRACE(q, policy, before, phase);
     }
 }
 
@@ -290,6 +316,7 @@ void virtio_net_stats_published(VirtIONetQueue *q, VirtIONetCallFate fate)
     COUNT(q, batches);
     if (fate == VIRTIO_NET_CALL_HELD) {
         COUNT(q, calls_held);
+        TRACE(q, call_held);
     } else if (fate == VIRTIO_NET_CALL_UNWANTED) {
         COUNT(q, calls_suppressed);
     }
@@ -298,11 +325,13 @@ void virtio_net_stats_published(VirtIONetQueue *q, VirtIONetCallFate fate)
 void virtio_net_stats_call(VirtIONetQueue *q)
 {
     COUNT(q, calls);
+    TRACE(q, call_sent);
 }
 
 void virtio_net_stats_call_lapsed(VirtIONetQueue *q)
 {
     COUNT(q, calls_lapsed);
+    TRACE(q, call_lapsed);
 }
 
 /* ---- packets --------------------------------------------------------- */
@@ -319,4 +348,5 @@ void virtio_net_stats_drop(VirtIONetQueue *q, VirtIONetDrop cause,
 
     virtio_net_stats_add((uint64_t *)&q->stats->count + counters[cause],
                          packets);
+    TRACE(q, drop, cause, packets);
 }

@@ -437,6 +437,7 @@ void virtio_net_tx_wake(VirtIONetTx *tx, TxWake why)
         return;
     case TX_WAKE_RESUME:
         if (tx->state == TX_STATE_BLOCKED) {
+            virtio_net_stats_resume(&tx->q);
             schedule(tx);
         }
     }

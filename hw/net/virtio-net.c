@@ -130,6 +130,7 @@ static void queue_stop_call(void *opaque)
         q->kick_handler = NULL;
         event_notifier_cleanup(&q->kick);
         q->started = false;
+        virtio_net_stats_stop(q);
     }
     call->base = virtqueue_stop(q->vq);
 }

@@ -147,6 +147,11 @@ void virtio_net_stats_reset(VirtIONetStats *s);
 
 /* ---- hooks, for hw/net only: the queue's context --------------------- */
 
+/*
+ * A hook is called where something happens: it counts it, and has a probe for
+ * whoever traces it (docs/devel/tracing.rst).
+ */
+
 /* One writer: no read-modify-write; readers see whole values. */
 static inline void virtio_net_stats_add(uint64_t *counter, uint64_t n)
 {
@@ -157,6 +162,7 @@ typedef struct VirtIONetQueue VirtIONetQueue;
 
 /* The ring has been started; @now_ns: nothing is known to be older. */
 void virtio_net_stats_start(VirtIONetQueue *q, int64_t now_ns);
+void virtio_net_stats_stop(VirtIONetQueue *q);
 
 /* The driver has kicked. */
 void virtio_net_stats_kick(VirtIONetQueue *q);
@@ -186,6 +192,9 @@ void virtio_net_stats_flush_end(VirtIONetQueue *q, unsigned packets,
  */
 void virtio_net_stats_waited(VirtIONetQueue *q, int64_t now_ns,
                              unsigned packets, TxStop reason);
+
+/* The backend, which was full, has room: a pass is due. */
+void virtio_net_stats_resume(VirtIONetQueue *q);
 
 /* A pass that was due will not run: the ring stops, or is broken. */
 void virtio_net_stats_flush_stopped(VirtIONetQueue *q);
