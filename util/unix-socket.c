@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Listening Unix sockets.
+ * Unix sockets: listening, and a connection to somebody who listens.
  *
  * A socket file outlives a process that was killed, so the file alone says
  * nothing: a connection attempt tells whether somebody listens.  The file's
@@ -130,6 +130,28 @@ UnixListener *unix_listener_new(const char *path, GError **errp)
         return NULL;
     }
     return l;
+}
+
+int unix_socket_connect(const char *path, GError **errp)
+{
+    struct sockaddr_un addr;
+    int fd;
+
+    if (!unix_address(&addr, path, errp)) {
+        return -1;
+    }
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        vnet_set_error(errp, "cannot create a socket: %s", g_strerror(errno));
+        return -1;
+    }
+    if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
+        vnet_set_error(errp, "cannot connect to '%s': %s", path,
+                       g_strerror(errno));
+        close(fd);
+        return -1;
+    }
+    return fd;
 }
 
 int unix_listener_fd(const UnixListener *l)

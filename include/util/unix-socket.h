@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * UnixListener: a listening Unix stream socket with a path, and the file
- * that goes with it.
+ * that goes with it.  unix_socket_connect(): the other side.
  */
 #ifndef UTIL_UNIX_SOCKET_H
 #define UTIL_UNIX_SOCKET_H
@@ -30,5 +30,14 @@ const char *unix_listener_path(const UnixListener *l);
  * was created (NULL is allowed).
  */
 void unix_listener_free(UnixListener *l);
+
+/*
+ * unix_socket_connect: connect to whoever listens at @path.
+ *
+ * Any thread; does not wait: a full listen queue is an error.  Returns a
+ * descriptor, non-blocking and close-on-exec, which the caller closes; or -1
+ * with @errp set: one line naming @path.
+ */
+int unix_socket_connect(const char *path, GError **errp);
 
 #endif /* UTIL_UNIX_SOCKET_H */

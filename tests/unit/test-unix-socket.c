@@ -56,6 +56,36 @@ static void test_life(void)
     g_assert_cmpint(lstat(path, &st), ==, -1);
 }
 
+static void expect_not_connected(const char *path, int error)
+{
+    g_autoptr(GError) err = NULL;
+
+    g_assert_cmpint(unix_socket_connect(path, &err), ==, -1);
+    g_assert_nonnull(err);
+    g_assert_nonnull(strstr(err->message, path));
+    g_assert_nonnull(strstr(err->message, g_strerror(error)));
+}
+
+static void test_connect(void)
+{
+    g_autofree char *path = path_of("a");
+    UnixListener *l;
+    int fd, peer;
+
+    expect_not_connected(path, ENOENT);
+    l = unix_listener_new(path, NULL);
+    fd = unix_socket_connect(path, NULL);
+    g_assert_cmpint(fd, >=, 0);
+    peer = accept(unix_listener_fd(l), NULL, NULL);
+    g_assert_cmpint(write(peer, "x", 1), ==, 1);
+    close(peer);
+    close(fd);
+    unix_listener_free(l);
+    g_assert_true(g_file_set_contents(path, "", 0, NULL));
+    expect_not_connected(path, ECONNREFUSED);
+    g_unlink(path);
+}
+
 static void test_live(void)
 {
     g_autofree char *path = path_of("a");
@@ -118,6 +148,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     dir = g_dir_make_tmp("unix-socket-XXXXXX", NULL);
     g_test_add_func("/unix-socket/life", test_life);
+    g_test_add_func("/unix-socket/connect", test_connect);
     g_test_add_func("/unix-socket/live", test_live);
     g_test_add_func("/unix-socket/stale", test_stale);
     g_test_add_func("/unix-socket/replaced", test_replaced);
