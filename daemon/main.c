@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * qemu-net-daemon: serves NICs to QEMU, in the manner of qemu-storage-daemon.
+ * qemu-net-daemon: serves NICs to QEMU, in the manner of qemu-storage-daemon;
+ * or shows what another one does.
  */
+#include <signal.h>
 #include <stdlib.h>
 
 #include "daemon.h"
 #include "options.h"
 #include "process.h"
+#include "stats-view.h"
 #include "util/report.h"
 
 static bool become_ready(Daemon *d, const DaemonOptions *opt, GError **errp)
@@ -51,16 +54,31 @@ static bool serve(const DaemonOptions *opt, GError **errp)
     return good;
 }
 
+static bool be_daemon(const DaemonOptions *opt, GError **errp)
+{
+    if (opt->daemonize && !process_daemonize(errp)) {
+        return false;
+    }
+    process_block_signals();
+    return serve(opt, errp);
+}
+
+/* A viewer whose reader has gone ends like other programs in a pipe. */
+static bool show_stats(const DaemonOptions *opt, GError **errp)
+{
+    signal(SIGPIPE, SIG_DFL);
+    process_block_signals();
+    return stats_view_run(opt->stats, opt->interval_ns, errp);
+}
+
 static bool run(int argc, char **argv, GError **errp)
 {
     DaemonOptions opt;
     DaemonOptionsResult result = daemon_options_parse(&opt, argc, argv, errp);
     bool good = result == DAEMON_OPTIONS_DONE;
 
-    if (result == DAEMON_OPTIONS_RUN &&
-        (!opt.daemonize || process_daemonize(errp))) {
-        process_block_signals();
-        good = serve(&opt, errp);
+    if (result == DAEMON_OPTIONS_RUN) {
+        good = opt.stats ? show_stats(&opt, errp) : be_daemon(&opt, errp);
     }
     daemon_options_clear(&opt);
     return good;

@@ -13,8 +13,10 @@
 
 #include "export.h"
 #include "hw/net/virtio-net-conf.h"
+#include "hw/net/virtio-net-stats.h"
 #include "net/net.h"
 #include "objects.h"
+#include "util/clock.h"
 #include "util/report.h"
 
 typedef enum OptionKind {
@@ -30,7 +32,7 @@ typedef struct Option {
     size_t offset;              /* of the field in DaemonOptions */
     const char *arg;            /* for help; NULL: takes no argument */
     const char *help;           /* lines end with '\n' but for the last */
-    char *(*print)(void);       /* OPTION_PRINT; OPTION_LIST: "help" */
+    char *(*print)(void);       /* OPTION_PRINT; others: value "help" */
 } Option;
 
 static char *print_help(void);
@@ -82,6 +84,12 @@ static const Option options[] = {
       .help = "end when the other side of pipe or socket N is closed" },
     { "private-dir", OPTION_STRING, FIELD(private_dir), .arg = "PATH",
       .help = "remove this directory at the end, if it is empty" },
+    { "stats", OPTION_STRING, FIELD(stats), .print = virtio_net_stats_help,
+      .arg = "PATH",
+      .help = "serve nothing; show live what the daemon does whose monitor is\n"
+              "at PATH ('--stats help' lists what is counted)" },
+    { "interval", OPTION_STRING, FIELD(interval), .arg = "SECONDS",
+      .help = "with --stats: time between two looks, 0.1 to 3600; default 1" },
     { "help", OPTION_PRINT, .print = print_help, .help = "this text" },
     { "version", OPTION_PRINT, .print = print_version,
       .help = "the version of this program" },
@@ -159,6 +167,9 @@ static DaemonOptionsResult apply(DaemonOptions *opt, const Option *o,
         g_ptr_array_add(*(GPtrArray **)field, value);
         break;
     case OPTION_STRING:
+        if (o->print && wants_help(value)) {
+            return print_text(o->print());
+        }
         *(const char **)field = value;
         break;
     case OPTION_FLAG:
@@ -201,6 +212,55 @@ static DaemonOptionsResult parse_one(DaemonOptions *opt, char **argv, int *i,
     return apply(opt, o, value);
 }
 
+static bool parse_interval(DaemonOptions *opt, GError **errp)
+{
+    const char *text = opt->interval ? opt->interval : "1";
+    char *end;
+    double seconds = g_ascii_strtod(text, &end);
+
+    if (!g_ascii_isdigit(*text) || *end || !(seconds >= 0.1) ||
+        seconds > 3600) {
+        vnet_set_error(errp, "--interval '%s': expected seconds, 0.1 to 3600",
+                       text);
+        return false;
+    }
+    opt->interval_ns = seconds * NS_PER_SEC;
+    return true;
+}
+
+static bool serves_something(const DaemonOptions *opt)
+{
+    return opt->objects->len || opt->netdevs->len || opt->devices->len ||
+           opt->exports->len || opt->qmps->len || opt->pidfile ||
+           opt->private_dir || opt->lifeline_fd || opt->daemonize ||
+           opt->keep_stderr;
+}
+
+/* What the options are together. */
+static bool check_options(DaemonOptions *opt, GError **errp)
+{
+    if (opt->stats && serves_something(opt)) {
+        vnet_set_error(errp, "--stats '%s': shows another daemon and serves "
+                       "nothing: leave out all options but --interval",
+                       opt->stats);
+        return false;
+    }
+    if (opt->stats) {
+        return parse_interval(opt, errp);
+    }
+    if (opt->interval) {
+        vnet_set_error(errp, "--interval '%s': only with --stats PATH",
+                       opt->interval);
+        return false;
+    }
+    if (!opt->exports->len) {
+        vnet_set_error(errp, "nothing to serve: add --netdev, --device and "
+                       "--export, see --help");
+        return false;
+    }
+    return true;
+}
+
 DaemonOptionsResult daemon_options_parse(DaemonOptions *opt, int argc,
                                          char **argv, GError **errp)
 {
@@ -218,12 +278,8 @@ DaemonOptionsResult daemon_options_parse(DaemonOptions *opt, int argc,
             return result;
         }
     }
-    if (!opt->exports->len) {
-        vnet_set_error(errp, "nothing to serve: add --netdev, --device and "
-                       "--export, see --help");
-        return DAEMON_OPTIONS_ERROR;
-    }
-    return DAEMON_OPTIONS_RUN;
+    return check_options(opt, errp) ? DAEMON_OPTIONS_RUN
+                                    : DAEMON_OPTIONS_ERROR;
 }
 
 void daemon_options_clear(DaemonOptions *opt)

@@ -18,6 +18,9 @@ typedef struct DaemonOptions {
     const char *pidfile;        /* NULL: none */
     const char *private_dir;    /* NULL: none */
     const char *lifeline_fd;    /* NULL: none; else a number */
+    const char *stats;          /* NULL: serve; else show, and nothing else */
+    const char *interval;       /* NULL: the default */
+    int64_t interval_ns;        /* what that means */
     bool daemonize;
     bool keep_stderr;
 } DaemonOptions;

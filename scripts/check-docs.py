@@ -3,9 +3,9 @@
 """Checks that the manual names every option, and no option that is not there.
 
 Purpose: the programs' own tables are the truth; the manual has more words.
-Compared are the options of qemu-net-daemon, the properties of virtio-net-pci
-and the types of netdev, as the programs' help prints them, with
-docs/options/*.rst.inc.
+Compared are the options of qemu-net-daemon, the properties of virtio-net-pci,
+the types of netdev and the counters of a ring, as the programs' help prints
+them, with docs/options/*.rst.inc.
 
 Output: TAP.  Usage: check-docs.py BUILDDIR
 """
@@ -40,6 +40,8 @@ CASES = (
      r'^  ([\w-]+)=', 'nic.rst.inc', r'``([a-z][\w-]*)(?:``|=)'),
     ('types of netdev', ['--netdev', 'help'], r'^(\w+)  ',
      'netdev.rst.inc', r'^``(\w+)``:'),
+    ('counters', ['--stats', 'help'], r'^  ([\w-]+) ', 'stats.rst.inc',
+     r'``([\w-]+)``'),
 )
 
 

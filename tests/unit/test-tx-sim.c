@@ -214,7 +214,8 @@ static const Load loads[] = {
     { "open-1m", false, open_1m, .is_steady = true, .fast = true,
       .latency_us = 50, .kick_share = 20 },
     { "open-2m", false, open_2m, .is_steady = true, .fast = true },
-    { "two-nics", true, udp_1400, .nics = 2, .fast = true, .slow_machine = true },
+    { "two-nics", true, udp_1400, .nics = 2, .fast = true,
+      .slow_machine = true },
     { "two-nics-mixed", false, rr_and_udp, .nics = 2, .fast = true,
       .slow_machine = true },
 };

@@ -43,7 +43,7 @@ enum {
     X(batches,          BOTH, "publications of the used index")             \
     X(calls,            BOTH, "interrupts sent to the driver")              \
     X(flush_empty,      BOTH, "passes that took all there was")             \
-    X(arm_empty,        BOTH, "notifications asked for, nothing was there") \
+    X(arm_empty,        BOTH, "notifications asked for: nothing was there") \
     X(calls_held,       BOTH, "interrupts wanted, and held back")           \
     X(calls_lapsed,     BOTH, "interrupts held back until nobody wanted them") \
     X(calls_suppressed, BOTH, "publications the driver wants none for")     \
@@ -52,9 +52,9 @@ enum {
                               "without buffers")                            \
     X(flush_error,      BOTH, "passes that ended at a guest's mistake")     \
     X(flush_stopped,    TX,   "passes that were due when the ring stopped") \
-    X(arm_partial,      TX,   "... fewer packets than the window were there") \
-    X(arm_crossed,      BOTH, "... what was asked for had come already")    \
-    X(windows,          TX,   "... at a later packet than the next")        \
+    X(arm_partial,      TX,   "notifications asked for: some packets were")   \
+    X(arm_crossed,      BOTH, "notifications asked for: all had come already") \
+    X(windows,          TX,   "notifications asked for a later packet")       \
     X(holds,            TX,   "waits for a deadline, without notifications") \
     X(fires,            TX,   "deadlines that started a pass")              \
     X(fires_found,      TX,   "... which found packets")                    \

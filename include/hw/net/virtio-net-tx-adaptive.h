@@ -152,8 +152,8 @@ void tx_adaptive_fired(TxAdaptive *a, int64_t late_ns, bool armed);
 TxSetting tx_adaptive_in_force(const TxAdaptive *a);
 
 /*
- * What that comes to now: its kind, its length if it has a deadline, its window in
- * packets if that is its kind (else 1).
+ * What that comes to now: its kind, its length if it has a deadline, its window
+ * in packets if that is its kind (else 1).
  */
 TxKind tx_adaptive_kind(const TxAdaptive *a);
 int64_t tx_adaptive_wait_ns(const TxAdaptive *a);
