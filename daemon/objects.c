@@ -4,16 +4,15 @@
  *
  * QEMU's iothread object, with its default of poll-max-ns.  cpu-affinity
  * repeats like that of QEMU's thread-context ("cpu-affinity=0-3,
- * cpu-affinity=8"); it is applied by the thread itself, from its first bottom
- * half, since the thread exists only after privileges are dropped.
+ * cpu-affinity=8"); it is applied when the thread exists, which is only after
+ * privileges are dropped.
  */
 #include "objects.h"
 
-#include <errno.h>
-#include <sched.h>
 #include <string.h>
 
 #include "util/clock.h"
+#include "util/cpu-affinity.h"
 #include "util/keyval.h"
 #include "util/report.h"
 
@@ -24,7 +23,6 @@
 struct DaemonObject {
     IOThread *iothread;
     cpu_set_t cpus;             /* empty: wherever the kernel likes */
-    int affinity_errno;         /* the thread's answer */
 };
 
 char *daemon_objects_help(void)
@@ -35,42 +33,6 @@ char *daemon_objects_help(void)
                     "none (default: 32768)\n"
                     "  cpu-affinity=<cpus>    - CPU or FIRST-LAST to run on, "
                     "may be repeated\n");
-}
-
-static bool parse_cpus(const char *text, cpu_set_t *cpus)
-{
-    char *end;
-    guint64 first = g_ascii_strtoull(text, &end, 10);
-    guint64 last = first;
-
-    if (!g_ascii_isdigit(*text)) {
-        return false;
-    }
-    if (*end == '-' && g_ascii_isdigit(end[1])) {
-        last = g_ascii_strtoull(end + 1, &end, 10);
-    }
-    if (*end || last < first || last >= CPU_SETSIZE) {
-        return false;
-    }
-    for (guint64 cpu = first; cpu <= last; cpu++) {
-        CPU_SET(cpu, cpus);
-    }
-    return true;
-}
-
-static bool take_cpus(KeyVal *kv, cpu_set_t *cpus, GError **errp)
-{
-    g_autofree const char **list = keyval_take_list(kv, "cpu-affinity");
-
-    CPU_ZERO(cpus);
-    for (const char **text = list; *text; text++) {
-        if (!parse_cpus(*text, cpus)) {
-            keyval_bad_value(kv, "cpu-affinity", *text,
-                             "a CPU number or FIRST-LAST", errp);
-            return false;
-        }
-    }
-    return true;
 }
 
 static DaemonObject *iothread_from_keyval(KeyVal *kv, GError **errp)
@@ -84,7 +46,8 @@ static DaemonObject *iothread_from_keyval(KeyVal *kv, GError **errp)
     if (!id ||
         !keyval_take_uint(kv, "poll-max-ns", 0, NS_PER_SEC, &poll_max_ns,
                           errp) ||
-        !take_cpus(kv, &cpus, errp) || !keyval_check_empty(kv, errp)) {
+        !cpu_affinity_take(kv, "cpu-affinity", &cpus, errp) ||
+        !keyval_check_empty(kv, errp)) {
         return NULL;
     }
     iothread = iothread_new(id, clock_monotonic(), errp);
@@ -134,29 +97,13 @@ AioContext *daemon_object_context(const DaemonObject *obj)
     return iothread_context(obj->iothread);
 }
 
-static void set_affinity_bh(void *opaque)
-{
-    DaemonObject *obj = opaque;
-
-    obj->affinity_errno = sched_setaffinity(0, sizeof(obj->cpus), &obj->cpus)
-                          ? errno : 0;
-}
-
 bool daemon_object_start(DaemonObject *obj, GError **errp)
 {
-    if (!iothread_start(obj->iothread, errp)) {
-        return false;
-    }
-    if (CPU_COUNT(&obj->cpus) == 0) {
+    if (iothread_start(obj->iothread, errp) &&
+        cpu_affinity_apply(daemon_object_context(obj), "cpu-affinity",
+                           &obj->cpus, errp)) {
         return true;
     }
-    aio_wait_bh_oneshot(daemon_object_context(obj), set_affinity_bh, obj);
-    if (obj->affinity_errno) {
-        vnet_set_error(errp, "--object iothread,id=%s: cannot move the thread "
-                       "to the CPUs of cpu-affinity: %s",
-                       daemon_object_id(obj),
-                       g_strerror(obj->affinity_errno));
-        return false;
-    }
-    return true;
+    g_prefix_error(errp, "--object iothread,id=%s: ", daemon_object_id(obj));
+    return false;
 }

@@ -80,8 +80,8 @@ bool iothread_start(IOThread *iot, GError **errp)
     ret = pthread_create(&iot->thread, NULL, iothread_run, iot);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (ret) {
-        vnet_set_error(errp, "cannot create the thread of iothread '%s': %s",
-                       iot->id, g_strerror(ret));
+        vnet_set_error(errp, "cannot create thread '%s': %s", iot->id,
+                       g_strerror(ret));
         return false;
     }
     g_strlcpy(name, iot->id, sizeof(name));
