@@ -35,11 +35,17 @@
 
 G_STATIC_ASSERT(REGAIN_HOLDS <= PATIENT_HOLDS);
 
+static void set_held(VirtIONetCoalesce *c, bool held)
+{
+    __atomic_store_n(&c->held, held, __ATOMIC_RELAXED);
+}
+
 static void settle(VirtIONetCoalesce *c)
 {
     c->frames = 0;
     c->bytes = 0;
     aio_timer_del(&c->timer);
+    set_held(c, false);
 }
 
 /* The driver has looked by itself, or does not care. */
@@ -84,6 +90,7 @@ static int64_t extra_ns(const VirtIONetCoalesce *c)
 static void set_deadline(VirtIONetCoalesce *c)
 {
     aio_timer_mod_ns(&c->timer, c->unseen_ns + c->limit_ns + extra_ns(c));
+    set_held(c, true);
 }
 
 /*
@@ -136,11 +143,38 @@ static void note_waiting(VirtIONetCoalesce *c)
     }
 }
 
+void virtio_net_coalesce_guest_looks(VirtIONetCoalesce *c)
+{
+    if (__atomic_load_n(&c->held, __ATOMIC_RELAXED)) {
+        __atomic_store_n(&c->looked_ns, aio_now_ns(c->ctx), __ATOMIC_RELAXED);
+    }
+    /* Pairs with the acquire in take_looks(); one writer needs no more. */
+    __atomic_store_n(&c->looks, c->looks + 1, __ATOMIC_RELEASE);
+}
+
+/* What the other ring's context has counted since the last time. */
+static void take_looks(VirtIONetCoalesce *c)
+{
+    uint32_t looks = __atomic_load_n(&c->looks, __ATOMIC_ACQUIRE);
+
+    if (looks == c->looks_seen) {
+        return;
+    }
+    c->looks_seen = looks;
+    c->frames = 0;
+    c->bytes = 0;
+    if (c->held) {
+        c->answered = true;
+        c->answered_ns = __atomic_load_n(&c->looked_ns, __ATOMIC_RELAXED);
+    }
+}
+
 static void coalesce_timer(void *opaque)
 {
     VirtIONetCoalesce *c = opaque;
     int64_t now_ns = aio_now_ns(c->ctx);
 
+    take_looks(c);
     if (!virtqueue_should_signal(c->vq)) {
         note_in_vain(c);
         settle(c);
@@ -152,16 +186,6 @@ static void coalesce_timer(void *opaque)
     } else {
         note_waiting(c);
         send_call(c);
-    }
-}
-
-void virtio_net_coalesce_guest_looks(VirtIONetCoalesce *c)
-{
-    c->frames = 0;
-    c->bytes = 0;
-    if (aio_timer_armed(&c->timer)) {
-        c->answered = true;
-        c->answered_ns = aio_now_ns(c->ctx);
     }
 }
 
@@ -187,6 +211,7 @@ VirtIONetCallFate virtio_net_coalesce_published(VirtIONetCoalesce *c,
         lapse(c);
         return VIRTIO_NET_CALL_UNWANTED;
     }
+    take_looks(c);
     c->frames += frames;
     c->bytes += MIN(bytes, UINT32_MAX - c->bytes);
     if (limit_reached(c)) {

@@ -18,7 +18,11 @@
  * stream with acknowledgements that saves calls that nobody waits for: TCP
  * 64K gains another 9 %.
  *
- * All functions: the queue's context.
+ * The other ring may have another context.  It counts its calls in a word of
+ * ours and never waits; we look at the word where it can matter, when
+ * something is published or a deadline has come.
+ *
+ * All functions: the queue's context, unless they say otherwise.
  */
 #ifndef HW_NET_VIRTIO_NET_COALESCE_H
 #define HW_NET_VIRTIO_NET_COALESCE_H
@@ -39,15 +43,22 @@ typedef struct VirtIONetCoalesce {
     void *opaque;
     AioContext *ctx;
     AioTimer timer;             /* armed: a wanted call is held back */
+    bool held;                  /* the same; the other ring's context reads, */
+                                /* relaxed */
     uint32_t frames;            /* published since it was wanted, or since */
     uint32_t bytes;             /* the guest had reason to look */
     uint16_t in_vain;           /* deadlines that nobody waited for */
     uint8_t batches;            /* publications of this hold */
     uint32_t hold_bytes;        /* their bytes */
+    uint32_t looks_seen;        /* of .looks */
     bool answered;              /* the guest was called for the other ring */
     int64_t answered_ns;        /* ... the last time */
     uint16_t event;             /* the driver's word at unseen_ns */
     int64_t unseen_ns;          /* since when there is something unseen */
+
+    /* the other ring's context writes, this one reads */
+    uint32_t looks;             /* calls for the other ring */
+    int64_t looked_ns;          /* ... the last one that found .held */
 } VirtIONetCoalesce;
 
 /*
@@ -78,6 +89,10 @@ VirtIONetCallFate virtio_net_coalesce_published(VirtIONetCoalesce *c,
 /*
  * virtio_net_coalesce_guest_looks: the guest is being called for the other
  * ring of the pair.
+ *
+ * The other ring's context.  Two contexts may differ for a moment about
+ * whether a call is held; then this look is late or early by as much, which
+ * costs an interrupt or saves one.
  */
 void virtio_net_coalesce_guest_looks(VirtIONetCoalesce *c);
 
