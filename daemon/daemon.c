@@ -5,6 +5,7 @@
  *     export --> NIC --> netdev
  *                 |
  *                 +----> iothread (its context; main's if it names none)
+ *                 +----> transmit threads of its own (tx-thread=)
  *
  * Creation goes from right to left, the end from left to right.  A netdev
  * lives in the context of the NIC that uses it, so NICs are parsed first and
@@ -442,6 +443,19 @@ Daemon *daemon_new(const DaemonOptions *opt, GError **errp)
     return d;
 }
 
+static bool start_nics(Daemon *d, GError **errp)
+{
+    for (guint i = 0; i < d->nics->len; i++) {
+        DaemonNic *n = d->nics->pdata[i];
+
+        if (!virtio_net_start(n->nic, errp)) {
+            g_prefix_error(errp, "%s: ", n->what);
+            return false;
+        }
+    }
+    return true;
+}
+
 bool daemon_start(Daemon *d, GError **errp)
 {
     for (guint i = 0; i < d->objects->len; i++) {
@@ -449,7 +463,7 @@ bool daemon_start(Daemon *d, GError **errp)
             return false;
         }
     }
-    return true;
+    return start_nics(d, errp);
 }
 
 void daemon_run(Daemon *d)

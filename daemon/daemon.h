@@ -21,7 +21,10 @@ typedef struct Daemon Daemon;
  */
 Daemon *daemon_new(const DaemonOptions *opt, GError **errp);
 
-/* daemon_start: start the threads. */
+/*
+ * daemon_start: start the threads, of iothreads and of NICs, and move them to
+ * their CPUs.  Returns false with @errp set: one line as above.
+ */
 bool daemon_start(Daemon *d, GError **errp);
 
 /* daemon_run: serve until a signal, QMP quit, or the end of the lifeline. */

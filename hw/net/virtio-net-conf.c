@@ -16,11 +16,15 @@
 #include "hw/net/virtio-net-conf.h"
 #include "hw/net/virtio-net-features.h"
 #include "hw/virtio/virtqueue.h"
+#include "util/cpu-affinity.h"
+#include "util/report.h"
 
 typedef enum PropKind {
     PROP_STR,           /* char[64] */
     PROP_MAC,
     PROP_TX,
+    PROP_TX_THREAD,
+    PROP_CPUS,          /* cpu_set_t; may be repeated */
     PROP_U32,
     PROP_U16,
     PROP_RING_SIZE,     /* u16, a power of two */
@@ -119,10 +123,15 @@ static const Prop props[] = {
     { "tx-coal-usecs", PROP_U32, OURS, FIELD(tx_coal_usecs), .max = 1000000,
       .fallback = "150",
       .help = "hold a transmit interrupt back this long, 0 = never" },
+    { "tx-cpus", PROP_CPUS, OURS, FIELD(tx_cpus), .fallback = "",
+      .help = "CPU or FIRST-LAST for the threads of tx-thread=, may be "
+              "repeated" },
     { "tx-latency", PROP_U32, OURS, FIELD(tx_latency_us), .min = 20,
       .max = 100000, .fallback = "300",
       .help = "tx=adaptive: microseconds that it may add to a packet, wake-up "
               "included" },
+    { "tx-thread", PROP_TX_THREAD, OURS, FIELD(tx_thread), .fallback = "off",
+      .help = "threads for the transmit queues: one, or one per queue" },
     { "tx_queue_size", PROP_RING_SIZE, SHARED, FIELD(tx_queue_size),
       .min = 256, .max = VIRTQUEUE_MAX_SIZE, .fallback = "256",
       .help = "transmit ring entries" },
@@ -215,6 +224,28 @@ static bool take_tx(VirtIONetConf *conf, const Prop *p, KeyVal *kv,
     return bad_value(kv, p, value, "'bh', 'timer' or 'adaptive'", errp);
 }
 
+static bool take_tx_thread(VirtIONetConf *conf, const Prop *p, KeyVal *kv,
+                           GError **errp)
+{
+    static const char *const names[] = {
+        [VIRTIO_NET_TX_THREAD_OFF] = "off",
+        [VIRTIO_NET_TX_THREAD_ON] = "on",
+        [VIRTIO_NET_TX_THREAD_PER_QUEUE] = "per-queue",
+        NULL
+    };
+    unsigned value = conf->tx_thread;
+    bool good = keyval_take_enum(kv, p->key, names, &value, errp);
+
+    conf->tx_thread = value;
+    return good;
+}
+
+static bool take_cpus(VirtIONetConf *conf, const Prop *p, KeyVal *kv,
+                      GError **errp)
+{
+    return cpu_affinity_take(kv, p->key, prop_field(conf, p), errp);
+}
+
 static bool take_uint(VirtIONetConf *conf, const Prop *p, KeyVal *kv,
                       GError **errp)
 {
@@ -270,6 +301,8 @@ static const struct {
     [PROP_STR] = { take_str, "str" },
     [PROP_MAC] = { take_mac, "str" },
     [PROP_TX] = { take_tx, "bh|timer|adaptive" },
+    [PROP_TX_THREAD] = { take_tx_thread, "on|off|per-queue" },
+    [PROP_CPUS] = { take_cpus, "cpus" },
     [PROP_U32] = { take_uint, "uint32" },
     [PROP_U16] = { take_uint, "uint16" },
     [PROP_RING_SIZE] = { take_uint, "uint16" },
@@ -292,6 +325,26 @@ void virtio_net_conf_init(VirtIONetConf *conf)
     };
 }
 
+/* Values that are good each, and not together. */
+static bool check_together(const VirtIONetConf *conf, const KeyVal *kv,
+                           GError **errp)
+{
+    if (conf->host_mtu && conf->host_mtu < VIRTIO_NET_MIN_MTU) {
+        keyval_bad_value(kv, "host_mtu", keyval_peek(kv, "host_mtu"),
+                         "68 to 65535", errp);
+        return false;
+    }
+    if (CPU_COUNT(&conf->tx_cpus) &&
+        conf->tx_thread == VIRTIO_NET_TX_THREAD_OFF) {
+        vnet_set_error(errp, "%s: parameter 'tx-cpus' (value '%s') needs a "
+                       "thread to place: add tx-thread=on or "
+                       "tx-thread=per-queue", keyval_subject(kv),
+                       keyval_peek(kv, "tx-cpus"));
+        return false;
+    }
+    return true;
+}
+
 bool virtio_net_conf_parse(VirtIONetConf *conf, KeyVal *kv, GError **errp)
 {
     for (unsigned i = 0; i < G_N_ELEMENTS(props); i++) {
@@ -299,12 +352,7 @@ bool virtio_net_conf_parse(VirtIONetConf *conf, KeyVal *kv, GError **errp)
             return false;
         }
     }
-    if (conf->host_mtu && conf->host_mtu < VIRTIO_NET_MIN_MTU) {
-        keyval_bad_value(kv, "host_mtu", keyval_peek(kv, "host_mtu"),
-                         "68 to 65535", errp);
-        return false;
-    }
-    return true;
+    return check_together(conf, kv, errp);
 }
 
 VirtIONetPropOwner virtio_net_prop_owner(const char *key)

@@ -262,6 +262,9 @@ static TxStop run_batches(VirtIONetTx *tx, TxPass *pass)
         if (full) {
             return TX_STOP_BACKEND_FULL;
         }
+        if (virtio_net_main_waits(tx->q.n)) {
+            break;
+        }
     }
     return TX_STOP_BUDGET;
 }

@@ -6,6 +6,10 @@
  * This file runs in the main context.  What a queue's context owns is changed
  * only by "calls": a function run there while main waits (in_queue()).  A
  * call begins by quiescing the ring if it runs, and ends by waking it.
+ *
+ * The queues of a NIC may be in several contexts.  A change that concerns
+ * more than one of them pauses each in its own, is then made by main, while
+ * none of them looks, and resumes each (pause_queues(), resume_queues()).
  */
 #include <net/ethernet.h>
 #include <string.h>
@@ -114,9 +118,59 @@ typedef struct QueueCall {
     GError **errp;
 } QueueCall;
 
-static void in_queue(void (*fn)(void *opaque), QueueCall *call)
+/* A pass of a transmit thread that takes long ends early for us. */
+static void wait_in(VirtIONetQueue *q, AioFunc *fn, void *opaque)
 {
-    aio_wait_bh_oneshot(call->q->ctx, fn, call);
+    __atomic_store_n(&q->n->main_waits, true, __ATOMIC_RELAXED);
+    aio_wait_bh_oneshot(q->ctx, fn, opaque);
+    __atomic_store_n(&q->n->main_waits, false, __ATOMIC_RELAXED);
+}
+
+static void in_queue(AioFunc *fn, QueueCall *call)
+{
+    wait_in(call->q, fn, call);
+}
+
+static void in_queues(VirtIONet *n, unsigned first, unsigned count,
+                      AioFunc *fn, QueueCall call)
+{
+    for (unsigned i = first; i < first + count; i++) {
+        call.q = get_queue(n, i);
+        in_queue(fn, &call);
+    }
+}
+
+static void pause_call(void *opaque)
+{
+    QueueCall *call = opaque;
+    VirtIONetQueue *q = call->q;
+
+    q->paused = true;
+    if (q->started) {
+        queue_quiesce(q);
+    }
+}
+
+static void resume_call(void *opaque)
+{
+    QueueCall *call = opaque;
+    VirtIONetQueue *q = call->q;
+
+    q->paused = false;
+    if (q->started) {
+        queue_wake(q);
+    }
+}
+
+/* Between the two, these queues' contexts leave them and the NIC alone. */
+static void pause_queues(VirtIONet *n, unsigned first, unsigned count)
+{
+    in_queues(n, first, count, pause_call, (QueueCall) { 0 });
+}
+
+static void resume_queues(VirtIONet *n, unsigned first, unsigned count)
+{
+    in_queues(n, first, count, resume_call, (QueueCall) { 0 });
 }
 
 static void queue_stop_call(void *opaque)
@@ -231,27 +285,21 @@ bool virtio_net_queue_broken(const VirtIONet *n, unsigned idx)
            __atomic_load_n(&n->broken, __ATOMIC_RELAXED);
 }
 
-static void queue_enable_call(void *opaque)
-{
-    QueueCall *call = opaque;
-    VirtIONetQueue *q = call->q;
-
-    q->enabled = call->flag;
-    if (!is_tx(q->idx)) {
-        net_queue_set_enabled(q->nq, q->enabled);
-    }
-    if (q->started) {
-        queue_wake(q);
-    }
-}
-
+/* The backend has one switch for a pair; it follows the receive ring's. */
 void virtio_net_queue_enable(VirtIONet *n, unsigned idx, bool enabled)
 {
-    QueueCall call = { .q = get_queue(n, idx), .flag = enabled };
+    VirtIONetQueue *q = get_queue(n, idx);
+    unsigned first = idx & ~1u;
 
-    if (call.q->enabled != enabled) {
-        in_queue(queue_enable_call, &call);
+    if (q->enabled == enabled) {
+        return;
     }
+    pause_queues(n, first, 2);
+    q->enabled = enabled;
+    if (!is_tx(idx)) {
+        net_queue_set_enabled(q->nq, enabled);
+    }
+    resume_queues(n, first, 2);
 }
 
 static void set_call_call(void *opaque)
@@ -305,78 +353,53 @@ static void remap_call(void *opaque)
 
 void virtio_net_set_map(VirtIONet *n, GuestMap *map)
 {
-    for (unsigned i = 0; i < queue_count(n); i++) {
-        QueueCall call = { .q = get_queue(n, i), .map = map };
-
-        in_queue(remap_call, &call);
-    }
+    in_queues(n, 0, queue_count(n), remap_call, (QueueCall) { .map = map });
 }
 
 /* ---- negotiation ----------------------------------------------------- */
 
-typedef struct FeatureCall {
-    VirtIONet *n;
-    uint64_t features;
-} FeatureCall;
-
-static void quiesce_all(VirtIONet *n)
-{
-    for (unsigned i = 0; i < queue_count(n); i++) {
-        if (get_queue(n, i)->started) {
-            queue_quiesce(get_queue(n, i));
-        }
-    }
-}
-
-static void wake_all(VirtIONet *n)
-{
-    for (unsigned i = 0; i < queue_count(n); i++) {
-        if (get_queue(n, i)->started) {
-            queue_wake(get_queue(n, i));
-        }
-    }
-}
-
 /* A frame that waits with a header of another length is of no use. */
-static void forget_pending_frames(VirtIONet *n)
+static void forget_frame_call(void *opaque)
 {
-    for (unsigned i = 0; i < n->max_pairs; i++) {
-        n->pairs[i]->rx.pending_bytes = 0;
+    QueueCall *call = opaque;
+
+    if (!is_tx(call->q->idx)) {
+        rx_of(call->q)->pending_bytes = 0;
     }
 }
 
-static void set_features_call(void *opaque)
+static void forget_frames(VirtIONet *n)
 {
-    FeatureCall *call = opaque;
-    VirtIONet *n = call->n;
-    unsigned hdr_len = virtio_net_hdr_len(call->features);
+    in_queues(n, 0, queue_count(n), forget_frame_call, (QueueCall) { 0 });
+}
+
+static void change_features(VirtIONet *n, uint64_t features)
+{
+    unsigned hdr_len = virtio_net_hdr_len(features);
     bool vnet = net_backend_caps(n->nb)->vnet_hdr;
 
-    quiesce_all(n);
+    pause_queues(n, 0, queue_count(n));
     if (hdr_len != n->hdr_len) {
-        forget_pending_frames(n);
+        forget_frames(n);
     }
-    n->features = call->features;
+    n->features = features;
     n->hdr_len = hdr_len;
     net_backend_set_vnet_hdr_len(n->nb, vnet ? hdr_len : 0);
     if (vnet) {
-        net_backend_set_offload(n->nb,
-                                virtio_net_guest_offloads(n->features));
+        net_backend_set_offload(n->nb, virtio_net_guest_offloads(features));
     }
-    wake_all(n);
+    resume_queues(n, 0, queue_count(n));
 }
 
 bool virtio_net_set_features(VirtIONet *n, uint64_t features, GError **errp)
 {
-    FeatureCall call = { .n = n, .features = features };
-
     if (features & ~n->offered) {
         vnet_set_error(errp, "NIC %s: features 0x%" G_GINT64_MODIFIER "x were "
                        "not offered", n->conf.id, features & ~n->offered);
         return false;
     }
     if (features != n->features) {
-        aio_wait_bh_oneshot(n->ctx, set_features_call, &call);
+        change_features(n, features);
     }
     return true;
 }
@@ -393,38 +416,26 @@ bool virtio_net_set_mtu(VirtIONet *n, unsigned mtu)
 
 void virtio_net_reset(VirtIONet *n)
 {
-    FeatureCall call = { .n = n };
-
     for (unsigned i = 0; i < queue_count(n); i++) {
         virtio_net_queue_stop(n, i);
+    }
+    for (unsigned i = 0; i < queue_count(n); i++) {
         virtio_net_queue_enable(n, i, false);
     }
-    for (unsigned i = 0; i < n->max_pairs; i++) {
-        n->pairs[i]->rx.pending_bytes = 0;
-    }
-    aio_wait_bh_oneshot(n->ctx, set_features_call, &call);
+    forget_frames(n);
+    change_features(n, 0);
 }
 
 /* ---- network --------------------------------------------------------- */
 
-typedef struct LinkCall {
-    VirtIONet *n;
-    bool up;
-} LinkCall;
-
-static void set_link_call(void *opaque)
-{
-    LinkCall *call = opaque;
-
-    call->n->link_up = call->up;
-    wake_all(call->n);
-}
-
 void virtio_net_set_link(VirtIONet *n, bool up)
 {
-    LinkCall call = { .n = n, .up = up };
-
-    aio_wait_bh_oneshot(n->ctx, set_link_call, &call);
+    if (n->link_up == up) {
+        return;
+    }
+    pause_queues(n, 0, queue_count(n));
+    n->link_up = up;
+    resume_queues(n, 0, queue_count(n));
 }
 
 bool virtio_net_link_up(const VirtIONet *n)
@@ -445,7 +456,7 @@ typedef struct RarpFrame {
 G_STATIC_ASSERT(sizeof(RarpFrame) == ETH_ZLEN);
 
 typedef struct AnnounceCall {
-    VirtIONet *n;
+    NetQueue *nq;
     RarpFrame frame;
 } AnnounceCall;
 
@@ -453,17 +464,15 @@ static void announce_call(void *opaque)
 {
     AnnounceCall *call = opaque;
 
-    if (call->n->link_up) {
-        net_inject(call->n->pairs[0]->tx.q.nq, &call->frame,
-                   sizeof(call->frame));
-    }
+    net_inject(call->nq, &call->frame, sizeof(call->frame));
 }
 
 void virtio_net_announce(VirtIONet *n, const uint8_t mac[6])
 {
+    VirtIONetQueue *q = get_queue(n, 1);
     /* RFC 903: a reverse request; switches learn the source address */
     AnnounceCall call = {
-        .n = n,
+        .nq = q->nq,
         .frame = {
             .eth.ether_type = GUINT16_TO_BE(ETHERTYPE_REVARP),
             .hw_type = GUINT16_TO_BE(1),
@@ -478,7 +487,9 @@ void virtio_net_announce(VirtIONet *n, const uint8_t mac[6])
     memcpy(call.frame.eth.ether_shost, mac, ETH_ALEN);
     memcpy(call.frame.src_mac, mac, ETH_ALEN);
     memcpy(call.frame.dst_mac, mac, ETH_ALEN);
-    aio_wait_bh_oneshot(n->ctx, announce_call, &call);
+    if (n->link_up) {
+        wait_in(q, announce_call, &call);
+    }
 }
 
 /* ---- the backend's callbacks ----------------------------------------- */
@@ -507,18 +518,27 @@ static void nic_tx_complete(void *opaque, void *cookie, NetTxAnswer answer)
 static void set_carrier(VirtIONetQueue *q, bool up)
 {
     __atomic_store_n(&q->carrier, up, __ATOMIC_RELAXED);
-    if (q->started) {
+    if (q->started && !q->paused) {
         queue_wake(q);
     }
 }
 
-/* The pair's rings share a context, so this is the owner of both. */
+/* Tx context. */
+static void tx_carrier_bh(void *opaque)
+{
+    VirtIONetPair *pair = opaque;
+
+    set_carrier(&pair->tx.q, __atomic_load_n(&pair->rx.q.carrier,
+                                             __ATOMIC_RELAXED));
+}
+
+/* Rx context. */
 static void nic_link_changed(void *opaque, bool up)
 {
     VirtIONetPair *pair = opaque;
 
     set_carrier(&pair->rx.q, up);
-    set_carrier(&pair->tx.q, up);
+    aio_bh_schedule(pair->tx_carrier_bh);
 }
 
 static const NetNicOps nic_ops = {
@@ -531,13 +551,13 @@ static const NetNicOps nic_ops = {
 /* ---- life ------------------------------------------------------------ */
 
 static void queue_init(VirtIONet *n, VirtIONetQueue *q, unsigned idx,
-                       unsigned size)
+                       AioContext *ctx, unsigned size)
 {
     g_autofree char *name = g_strdup_printf("%s.%u", n->conf.id, idx);
 
     q->n = n;
     q->idx = idx;
-    q->ctx = n->ctx;
+    q->ctx = ctx;
     q->carrier = true;
     q->nq = net_backend_queue(n->nb, idx / 2);
     q->vq = virtqueue_new(name, size, queue_broken, q);
@@ -545,7 +565,7 @@ static void queue_init(VirtIONet *n, VirtIONetQueue *q, unsigned idx,
     event_notifier_init_fd(&q->call, -1);
     event_notifier_init_fd(&q->err, -1);
     q->stats = virtio_net_stats_new();
-    virtio_net_coalesce_init(&q->coalesce, n->ctx, q->vq, queue_call,
+    virtio_net_coalesce_init(&q->coalesce, ctx, q->vq, queue_call,
                              queue_call_lapsed, q);
 }
 
@@ -553,21 +573,37 @@ static VirtIONetPair *pair_new(VirtIONet *n, unsigned i)
 {
     VirtIONetPair *pair = g_new0(VirtIONetPair, 1);
     const VirtIONetConf *conf = &n->conf;
+    AioContext *tx_ctx = virtio_net_tx_context(n, i);
 
-    queue_init(n, &pair->rx.q, 2 * i, conf->rx_queue_size);
+    queue_init(n, &pair->rx.q, 2 * i, n->ctx, conf->rx_queue_size);
     pair->rx.q.coalesce.limit_frames = conf->rx_coal_frames;
     pair->rx.q.coalesce.limit_ns = conf->rx_coal_usecs * NS_PER_US;
     virtio_net_rx_init(&pair->rx);
 
-    queue_init(n, &pair->tx.q, 2 * i + 1, conf->tx_queue_size);
+    queue_init(n, &pair->tx.q, 2 * i + 1, tx_ctx, conf->tx_queue_size);
     pair->tx.q.coalesce.may_be_patient = true;
     pair->tx.q.coalesce.limit_frames = conf->tx_coal_frames;
     pair->tx.q.coalesce.limit_bytes = conf->tx_coal_bytes;
     pair->tx.q.coalesce.limit_ns = conf->tx_coal_usecs * NS_PER_US;
     virtio_net_tx_init(&pair->tx);
 
-    net_queue_attach(pair->tx.q.nq, n->ctx, n->ctx, &nic_ops, pair);
+    pair->tx_carrier_bh = aio_bh_new(tx_ctx, tx_carrier_bh, pair);
+    net_queue_attach(pair->tx.q.nq, tx_ctx, n->ctx, &nic_ops, pair);
     return pair;
+}
+
+/* What a thread may still come by for is deleted in that thread. */
+static void cleanup_call(void *opaque)
+{
+    QueueCall *call = opaque;
+    VirtIONetQueue *q = call->q;
+
+    if (is_tx(q->idx)) {
+        virtio_net_tx_cleanup(tx_of(q));
+        aio_bh_delete(q->n->pairs[q->idx / 2]->tx_carrier_bh);
+    } else {
+        virtio_net_rx_cleanup(rx_of(q));
+    }
 }
 
 static void queue_cleanup(VirtIONetQueue *q)
@@ -578,20 +614,24 @@ static void queue_cleanup(VirtIONetQueue *q)
     virtio_net_stats_free(q->stats);
 }
 
-static void free_pairs_call(void *opaque)
+static void pair_free(VirtIONetPair *pair)
 {
-    VirtIONet *n = opaque;
+    queue_cleanup(&pair->tx.q);
+    queue_cleanup(&pair->rx.q);
+    g_free(pair);
+}
 
+static void free_pairs(VirtIONet *n)
+{
     for (unsigned i = 0; i < n->max_pairs; i++) {
-        VirtIONetPair *pair = n->pairs[i];
-
-        net_queue_detach(pair->tx.q.nq);
-        virtio_net_tx_cleanup(&pair->tx);
-        virtio_net_rx_cleanup(&pair->rx);
-        queue_cleanup(&pair->tx.q);
-        queue_cleanup(&pair->rx.q);
-        g_free(pair);
+        net_queue_detach(n->pairs[i]->tx.q.nq);
     }
+    in_queues(n, 0, queue_count(n), cleanup_call, (QueueCall) { 0 });
+    virtio_net_threads_free(n);
+    for (unsigned i = 0; i < n->max_pairs; i++) {
+        pair_free(n->pairs[i]);
+    }
+    g_free(n->pairs);
 }
 
 VirtIONet *virtio_net_new(const VirtIONetConf *conf, NetBackend *nb,
@@ -614,6 +654,10 @@ VirtIONet *virtio_net_new(const VirtIONetConf *conf, NetBackend *nb,
     n->offered = virtio_net_compute_features(conf, caps, n->max_pairs);
     n->hdr_len = virtio_net_hdr_len(0);
     n->link_up = true;
+    if (!virtio_net_threads_new(n, errp)) {
+        g_free(n);
+        return NULL;
+    }
     n->pairs = g_new0(VirtIONetPair *, n->max_pairs);
     for (unsigned i = 0; i < n->max_pairs; i++) {
         n->pairs[i] = pair_new(n, i);
@@ -625,19 +669,13 @@ VirtIONet *virtio_net_new(const VirtIONetConf *conf, NetBackend *nb,
 void virtio_net_free(VirtIONet *n)
 {
     virtio_net_reset(n);
-    aio_wait_bh_oneshot(n->ctx, free_pairs_call, n);
-    g_free(n->pairs);
+    free_pairs(n);
     g_free(n);
 }
 
 const char *virtio_net_id(const VirtIONet *n)
 {
     return n->conf.id;
-}
-
-AioContext *virtio_net_context(const VirtIONet *n)
-{
-    return n->ctx;
 }
 
 NetBackend *virtio_net_backend(const VirtIONet *n)

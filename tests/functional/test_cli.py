@@ -56,6 +56,14 @@ BAD_LAUNCHER = [
     ('bad netdev syntax', ['-netdev', 'user,id=n0,=3'] + NIC,
      "-netdev: invalid parameter name '' in 'user,id=n0,=3', expected "
      "key=value,key=value"),
+    ('bad value of tx-thread',
+     NETDEV + ['-device', 'virtio-net-pci,netdev=n0,tx-thread=two'],
+     "-device virtio-net-pci: parameter 'tx-thread' expects 'off', 'on' or "
+     "'per-queue', not 'two'"),
+    ('CPUs for no thread',
+     NETDEV + ['-device', 'virtio-net-pci,netdev=n0,tx-cpus=0'],
+     "-device virtio-net-pci: parameter 'tx-cpus' (value '0') needs a thread "
+     "to place: add tx-thread=on or tx-thread=per-queue"),
     ('no such iothread',
      NETDEV + ['-device', 'virtio-net-pci,netdev=n0,iothread=io0'],
      "-device virtio-net-pci: no iothread 'io0': add -object "
@@ -82,6 +90,11 @@ BAD_LAUNCHER_DAEMON = [
      ['-netdev', 'tap,id=n0,fd=99'] + NIC,
      "--netdev tap,id=n0: fd=99: no such descriptor is open; the parent has "
      "to pass it on"),
+    ('absent CPU for a transmit thread',
+     NETDEV + ['-device', 'virtio-net-pci,id=v0,netdev=n0,tx-thread=on,'
+               'tx-cpus=0,tx-cpus=1022-1023'],
+     "--device virtio-net-pci,id=v0: parameter 'tx-cpus' expects CPUs among "
+     "{cpus}, not '1022-1023'"),
     ('monitor in no directory', NETDEV + NIC + ['-x-vnet-qmp', 'no/qmp'],
      "--qmp: cannot create the socket '{dir}/no/qmp': No such file or "
      "directory: check that its directory exists and is writable"),
@@ -147,6 +160,20 @@ BAD_DAEMON = [
      D_NETDEV + [D_NIC[0], D_NIC[1] + ',iothread=i'] + D_EXPORT,
      "--device virtio-net-pci,id=v0: no iothread 'i': add --object "
      "iothread,id=i"),
+    ('CPUs for no thread',
+     D_NETDEV + [D_NIC[0], D_NIC[1] + ',tx-cpus=0-1'] + D_EXPORT,
+     "--device virtio-net-pci,id=v0: parameter 'tx-cpus' (value '0-1') needs "
+     "a thread to place: add tx-thread=on or tx-thread=per-queue"),
+    ('absent CPU for a transmit thread',
+     D_NETDEV + [D_NIC[0], D_NIC[1] + ',tx-thread=per-queue,tx-cpus=1023'] +
+     D_EXPORT,
+     "--device virtio-net-pci,id=v0: parameter 'tx-cpus' expects CPUs among "
+     "{cpus}, not '1023'"),
+    ('absent CPU, found after --daemonize',
+     D_NETDEV + [D_NIC[0], D_NIC[1] + ',tx-thread=on,tx-cpus=1023'] +
+     D_EXPORT + ['--daemonize', '--pidfile', 'pid'],
+     "--device virtio-net-pci,id=v0: parameter 'tx-cpus' expects CPUs among "
+     "{cpus}, not '1023'"),
     ('unknown export type',
      D_NETDEV + D_NIC + ['--export', 'x,id=e0,device=v0,path=s'],
      "--export x,id=e0: parameter 'type' expects 'vhost-user-net', not 'x'"),

@@ -134,6 +134,11 @@ static const Case cases[] = {
       "--device virtio-net-pci,id=#n0,netdev=n0,iothread=io0 " EXPORT
       " --device virtio-net-pci,id=#n1,netdev=n1,iothread=io0 "
       "--export vhost-user-net,id=nic1,device=#n1,path=/D/nic1.sock" },
+    { "tx-thread", 0,
+      USER " " NIC ",tx-thread=on,tx-cpus=0-1,tx-cpus=3",
+      VU " " NIC " " RAM128,
+      DAEMON " --netdev user,id=n0 --device virtio-net-pci,id=#n0,netdev=n0,"
+      "tx-thread=on,tx-cpus=0-1,tx-cpus=3 " EXPORT },
     { "own-monitor", 0, "-x-vnet-qmp /q,s " USER " " NIC,
       VU " " NIC " " RAM128,
       DAEMON " --qmp unix:/q,,s,server=on,wait=off --netdev user,id=n0 "
@@ -502,6 +507,9 @@ static const struct {
       "give each NIC a -netdev of its own" },
     { "same-id", USER " -netdev tap,id=n0 " NIC,
       "-netdev tap,id=n0: another netdev has this id: give each its own" },
+    { "tx-cpus-alone", USER " " NIC ",tx-cpus=0-1",
+      "-device virtio-net-pci: parameter 'tx-cpus' (value '0-1') needs a "
+      "thread to place: add tx-thread=on or tx-thread=per-queue" },
     { "no-iothread", USER " " NIC ",iothread=io0",
       "-device virtio-net-pci: no iothread 'io0': add -object "
       "iothread,id=io0" },

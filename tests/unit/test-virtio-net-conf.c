@@ -35,6 +35,8 @@ static void test_defaults(void)
     g_assert_cmpuint(conf.tx_burst_pkts, ==, 0);
     g_assert_cmpuint(conf.rx_queue_size, ==, 256);
     g_assert_cmpuint(conf.tx_queue_size, ==, 256);
+    g_assert_cmpint(conf.tx_thread, ==, VIRTIO_NET_TX_THREAD_OFF);
+    g_assert_cmpint(CPU_COUNT(&conf.tx_cpus), ==, 0);
     g_assert_cmpuint(conf.tx_coal_frames, ==, 64);
     g_assert_cmpuint(conf.tx_coal_usecs, ==, 150);
     g_assert_cmpuint(conf.tx_coal_bytes, ==, 262144);
@@ -69,6 +71,35 @@ static void test_values(void)
                     1ULL << VIRTIO_NET_F_HOST_TSO4);
 }
 
+/* All spellings, and CPUs as for an iothread. */
+static void test_tx_thread(void)
+{
+    static const struct {
+        const char *text;
+        VirtIONetTxThread value;
+        int cpus;
+    } good[] = {
+        { "tx-thread=off", VIRTIO_NET_TX_THREAD_OFF, 0 },
+        { "tx-thread=on", VIRTIO_NET_TX_THREAD_ON, 0 },
+        { "tx-thread", VIRTIO_NET_TX_THREAD_ON, 0 },
+        { "{\"tx-thread\": true}", VIRTIO_NET_TX_THREAD_ON, 0 },
+        { "tx-thread=per-queue", VIRTIO_NET_TX_THREAD_PER_QUEUE, 0 },
+        { "tx-thread=on,tx-cpus=0-1,tx-cpus=3", VIRTIO_NET_TX_THREAD_ON, 3 },
+        { "tx-cpus=7,tx-thread=per-queue", VIRTIO_NET_TX_THREAD_PER_QUEUE,
+          1 },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(good); i++) {
+        VirtIONetConf conf;
+        GError *err = NULL;
+
+        g_assert_true(parse(&conf, good[i].text, &err));
+        g_assert_no_error(err);
+        g_assert_cmpint(conf.tx_thread, ==, good[i].value);
+        g_assert_cmpint(CPU_COUNT(&conf.tx_cpus), ==, good[i].cpus);
+    }
+}
+
 /* Each message names the parameter and what would be accepted. */
 static const struct {
     const char *text, *key, *accepted;
@@ -88,6 +119,10 @@ static const struct {
     { "x-txhold=1000001", "'x-txhold'", "1000000" },
     { "csum=maybe", "'csum'", "on" },
     { "tx-coal-usecs=1000001", "'tx-coal-usecs'", "1000000" },
+    { "tx-thread=yes", "'tx-thread'", "'off', 'on' or 'per-queue'" },
+    { "tx-thread=on,tx-cpus=", "'tx-cpus'", "FIRST-LAST" },
+    { "tx-thread=on,tx-cpus=0,tx-cpus=2-1", "'tx-cpus'", "not '2-1'" },
+    { "tx-cpus=0-1", "'tx-cpus' (value '0-1')", "tx-thread=per-queue" },
     { "no-such=1", "no-such", "" },
 };
 
@@ -146,6 +181,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/net/conf/defaults", test_defaults);
     g_test_add_func("/net/conf/values", test_values);
+    g_test_add_func("/net/conf/tx-thread", test_tx_thread);
     g_test_add_func("/net/conf/bad", test_bad);
     g_test_add_func("/net/conf/owner", test_owner);
     g_test_add_func("/net/conf/multiqueue", test_multiqueue);

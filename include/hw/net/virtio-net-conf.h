@@ -10,6 +10,7 @@
 #define HW_NET_VIRTIO_NET_CONF_H
 
 #include <glib.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -20,6 +21,12 @@ typedef enum VirtIONetTxMode {
     VIRTIO_NET_TX_TIMER,
     VIRTIO_NET_TX_ADAPTIVE,
 } VirtIONetTxMode;
+
+typedef enum VirtIONetTxThread {
+    VIRTIO_NET_TX_THREAD_OFF,   /* transmit queues in the NIC's context */
+    VIRTIO_NET_TX_THREAD_ON,    /* in a thread of their own */
+    VIRTIO_NET_TX_THREAD_PER_QUEUE,
+} VirtIONetTxThread;
 
 typedef struct VirtIONetConf {
     char id[64];                /* "" if not given */
@@ -32,6 +39,8 @@ typedef struct VirtIONetConf {
     uint32_t tx_latency_us;     /* tx-latency: adaptive may add that much */
     uint32_t tx_hold_ns;        /* x-txhold; 0 = tx=bh never holds */
     uint32_t tx_burst_pkts;     /* x-txburst; 0 = twice the ring */
+    VirtIONetTxThread tx_thread;
+    cpu_set_t tx_cpus;          /* of those threads; empty = any */
     uint32_t tx_coal_frames;    /* 0 = that limit does not hold a call back */
     uint32_t tx_coal_usecs;     /* 0 = calls are never held back */
     uint32_t tx_coal_bytes;

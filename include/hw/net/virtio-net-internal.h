@@ -12,6 +12,7 @@
 #include "hw/net/virtio-net-tx-policy.h"
 #include "hw/net/virtio-net.h"
 #include "util/event-notifier.h"
+#include "util/iothread.h"
 #include "util/report.h"
 
 /*
@@ -44,9 +45,11 @@ struct VirtIONetQueue {
     NetQueue *nq;
     VirtIONetStats *stats;          /* never NULL; owners: see there */
 
-    /* main: changes them while it waits for the queue's context */
+    /* main: changes them while it waits for the queue's context, or has
+     * paused the queue */
     bool started;
     bool enabled;
+    bool paused;                /* quiet; what happens now waits for main */
     VirtQueue *vq;
     EventNotifier kick;
     EventNotifier call;
@@ -54,7 +57,7 @@ struct VirtIONetQueue {
     AioHandler *kick_handler;
 
     /* queue context; others read, relaxed */
-    bool carrier;                   /* the backend's link */
+    bool carrier;               /* the backend's link, as far as known here */
 
     /* queue context */
     VirtIONetCoalesce coalesce;
@@ -215,26 +218,47 @@ extern const AioHandlerOps virtio_net_rx_kick_ops;
 typedef struct VirtIONetPair {
     VirtIONetRx rx;
     VirtIONetTx tx;
+    AioBH *tx_carrier_bh;       /* the rx context to the tx context */
 } VirtIONetPair;
 
 struct VirtIONet {
     /* set at creation */
     VirtIONetConf conf;
     NetBackend *nb;
-    AioContext *ctx;
+    AioContext *ctx;            /* of the receive queues */
     unsigned max_pairs;
     uint64_t offered;
     VirtIONetPair **pairs;
 
-    /* main writes while it waits for the queue contexts, which read */
+    /* main */
+    IOThread **threads;         /* tx-thread= */
+    unsigned nthreads;
+
+    /* main writes while all queues are paused; their contexts read */
     uint64_t features;
     unsigned hdr_len;
     bool link_up;               /* the administrator's switch */
 
+    /* main writes, queue contexts read, relaxed */
+    bool main_waits;            /* for one of them */
+
     /* any queue context sets it, relaxed; main clears it at a start */
     bool broken;
-    ReportLimit report;         /* queue context */
+    ReportLimit report;         /* of who has set it */
 };
+
+/* ---- transmit threads: main ------------------------------------------- */
+
+/* Contexts as tx-thread= says, still without threads. */
+bool virtio_net_threads_new(VirtIONet *n, GError **errp);
+
+/* Ends the threads; their contexts must be empty. */
+void virtio_net_threads_free(VirtIONet *n);
+
+/* The context of the transmit queue of pair @pair. */
+AioContext *virtio_net_tx_context(const VirtIONet *n, unsigned pair);
+
+/* ---- what the files share ---------------------------------------------- */
 
 /* Bits to offer; bits accepted -> NET_OFFLOAD_*.  Pure. */
 uint64_t virtio_net_compute_features(const VirtIONetConf *conf,
@@ -245,6 +269,15 @@ unsigned virtio_net_guest_offloads(uint64_t features);
 static inline bool virtio_net_queue_live(const VirtIONetQueue *q)
 {
     return q->started && q->enabled && q->n->link_up && q->carrier;
+}
+
+/*
+ * virtio_net_main_waits: main is waiting for a queue of this NIC, maybe for
+ * one of the same context: come to an end.  A hint.
+ */
+static inline bool virtio_net_main_waits(const VirtIONet *n)
+{
+    return __atomic_load_n(&n->main_waits, __ATOMIC_RELAXED);
 }
 
 /*

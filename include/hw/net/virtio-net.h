@@ -8,8 +8,11 @@
  * the spec's: 2p receives, 2p+1 transmits, for pair p.
  *
  * All functions are for the main context, unless they say otherwise.  They
- * reach into the queues' context by waiting bottom halves; the queues never
- * wait for main.
+ * reach into the queues' contexts by waiting bottom halves; the queues never
+ * wait for main, nor for each other.  The receive queues have one context,
+ * the NIC's; the transmit queues that one, or threads of their own
+ * (tx-thread=).  A wait is over when the pass in progress there is, which
+ * ends after its batch of at most 64 packets.
  *
  * A ring has two independent flags (vhost-user, "Ring states"):
  *   started: between virtio_net_queue_start() and _stop();
@@ -36,19 +39,32 @@ typedef struct VirtIONet VirtIONet;
  * virtio_net_new: create a NIC.
  * @conf: copied
  * @nb: its netdev, which it claims; must outlive the NIC
- * @ctx: the context of its queues
+ * @ctx: the context of its queues; with tx-thread=, of its receive queues
  *
- * Returns NULL with @errp set if the netdev belongs to another NIC, or has
- * fewer queues than the configuration needs.
+ * No thread runs before virtio_net_start(); what the NIC is asked until then
+ * it does in the calling thread.
+ *
+ * Returns NULL with @errp set if the netdev belongs to another NIC, or the
+ * kernel refuses what a thread's event loop needs.
  */
 VirtIONet *virtio_net_new(const VirtIONetConf *conf, NetBackend *nb,
                           AioContext *ctx, GError **errp);
 
-/* virtio_net_free: stops all queues first. */
+/*
+ * virtio_net_start: create the threads of tx-thread= and move them to
+ * tx-cpus=; nothing to do without.  Once, after the process has forked and
+ * dropped its privileges, which are per thread.
+ *
+ * Returns false with @errp set if a thread cannot be had, or not on these
+ * CPUs ("parameter 'tx-cpus' expects ..."): the caller prefixes whose, and
+ * frees the NIC.
+ */
+bool virtio_net_start(VirtIONet *n, GError **errp);
+
+/* virtio_net_free: stops all queues first; its threads have ended then. */
 void virtio_net_free(VirtIONet *n);
 
 const char *virtio_net_id(const VirtIONet *n);
-AioContext *virtio_net_context(const VirtIONet *n);
 NetBackend *virtio_net_backend(const VirtIONet *n);
 unsigned virtio_net_max_pairs(const VirtIONet *n);
 
@@ -64,8 +80,8 @@ uint64_t virtio_net_offered_features(const VirtIONet *n);
 /*
  * virtio_net_set_features: what the driver accepted.
  *
- * Idempotent; rings that run go on undisturbed when nothing that concerns
- * them changed, and are quiesced around the change otherwise.  Bits that
+ * Idempotent; rings that run go on undisturbed when nothing changed, and are
+ * all quiesced around the change otherwise.  Bits that
  * were not offered: returns false and changes nothing.
  */
 bool virtio_net_set_features(VirtIONet *n, uint64_t features, GError **errp);
@@ -108,7 +124,10 @@ uint16_t virtio_net_queue_stop(VirtIONet *n, unsigned idx);
 bool virtio_net_queue_started(const VirtIONet *n, unsigned idx);
 bool virtio_net_queue_broken(const VirtIONet *n, unsigned idx);
 
-/* virtio_net_queue_enable: see above; any time, remembered across stops. */
+/*
+ * virtio_net_queue_enable: see above; any time, remembered across stops.  Both
+ * rings of the pair are quiesced around it.
+ */
 void virtio_net_queue_enable(VirtIONet *n, unsigned idx, bool enabled);
 
 /*
@@ -137,7 +156,7 @@ void virtio_net_reset(VirtIONet *n);
 /*
  * virtio_net_set_link: the administrator's switch.  Down: transmit is
  * consumed and dropped at once, nothing is received; up resumes without a
- * kick.
+ * kick.  All rings are quiesced around the change.
  */
 void virtio_net_set_link(VirtIONet *n, bool up);
 bool virtio_net_link_up(const VirtIONet *n);
