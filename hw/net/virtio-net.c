@@ -523,13 +523,16 @@ static void set_carrier(VirtIONetQueue *q, bool up)
     }
 }
 
-/* Tx context. */
+/* Tx context.  A backend that has gone does not finish what it holds. */
 static void tx_carrier_bh(void *opaque)
 {
     VirtIONetPair *pair = opaque;
+    VirtIONetQueue *q = &pair->tx.q;
 
-    set_carrier(&pair->tx.q, __atomic_load_n(&pair->rx.q.carrier,
-                                             __ATOMIC_RELAXED));
+    if (q->started && !q->paused) {
+        queue_quiesce(q);
+    }
+    set_carrier(q, __atomic_load_n(&pair->rx.q.carrier, __ATOMIC_RELAXED));
 }
 
 /* Rx context. */

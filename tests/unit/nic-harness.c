@@ -43,6 +43,9 @@ static unsigned fake_send(NetQueue *nq, NetPacket *pkts, unsigned n)
         f->on_send(f->on_send_opaque);
     }
     for (i = 0; i < n; i++) {
+        if (f->on_packet) {
+            f->on_packet(i);
+        }
         if (f->room == 0) {
             f->waiting = true;
             break;
@@ -281,6 +284,16 @@ static void parse_props(NicHarness *h, const char *props)
     keyval_free(kv);
 }
 
+static void make_context(NicHarness *h, const NicHarness *beside)
+{
+    GError *err = NULL;
+
+    h->borrowed = beside;
+    h->clock = beside ? beside->clock : clock_virtual_new(NS_PER_SEC);
+    h->ctx = beside ? beside->ctx : aio_context_new("test", h->clock, &err);
+    g_assert_no_error(err);
+}
+
 NicHarness *nic_harness_new(const NicOptions *opt)
 {
     NicHarness *h = g_new0(NicHarness, 1);
@@ -288,9 +301,7 @@ NicHarness *nic_harness_new(const NicOptions *opt)
 
     h->features = opt->features ? opt->features : NH_MODERN;
     h->size = opt->size ? opt->size : 256;
-    h->clock = clock_virtual_new(NS_PER_SEC);
-    h->ctx = aio_context_new("test", h->clock, &err);
-    g_assert_no_error(err);
+    make_context(h, opt->beside);
     if (opt->poll) {
         aio_context_set_poll_max_ns(h->ctx, 50 * NS_PER_US);
     }
@@ -299,6 +310,8 @@ NicHarness *nic_harness_new(const NicOptions *opt)
     h->conf.tx_queue_size = MAX(h->conf.tx_queue_size, h->size);
     h->net = fake_net_new(opt->vnet);
     h->nic = virtio_net_new(&h->conf, &h->net->nb, h->ctx, &err);
+    g_assert_no_error(err);
+    virtio_net_start(h->nic, &err);
     g_assert_no_error(err);
     virtio_net_set_features(h->nic, h->features, &err);
     g_assert_no_error(err);
@@ -322,7 +335,9 @@ NicHarness *nic_harness_new(const NicOptions *opt)
 
 void nic_harness_free(NicHarness *h)
 {
-    virtio_net_free(h->nic);
+    if (h->nic) {
+        virtio_net_free(h->nic);
+    }
     for (unsigned i = 0; i < 2; i++) {
         if (h->kick[i] >= 0) {
             close(h->kick[i]);
@@ -330,11 +345,18 @@ void nic_harness_free(NicHarness *h)
         }
     }
     guest_map_release_wait(h->map);
-    aio_context_free(h->ctx);
-    clock_free(h->clock);
+    if (!h->borrowed) {
+        aio_context_free(h->ctx);
+        clock_free(h->clock);
+    }
     fake_net_free(h->net);
     munmap(h->ram, NH_BYTES);
     g_free(h);
+}
+
+void nic_harness_in_tx(NicHarness *h, AioFunc *fn, void *opaque)
+{
+    aio_wait_bh_oneshot(h->nic->pairs[0]->tx.q.ctx, fn, opaque);
 }
 
 void nic_harness_run(NicHarness *h)

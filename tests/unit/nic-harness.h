@@ -2,6 +2,10 @@
 /*
  * A NIC without a transport: guest memory, a driver on both rings of pair 0,
  * the device, a virtual clock, and a backend whose answers a test writes.
+ *
+ * With tx-thread=on its transmit thread runs.  What the backend knows of
+ * transmit belongs to that thread then, and nic_harness_in_tx() is the way to
+ * it; the virtual clock wakes nobody, so deadlines there do not come.
  */
 #ifndef TESTS_UNIT_NIC_HARNESS_H
 #define TESTS_UNIT_NIC_HARNESS_H
@@ -42,6 +46,7 @@ typedef struct FakeNet {
     bool record;            /* keep what was sent */
     void (*on_send)(void *opaque);  /* called inside each send_batch */
     void *on_send_opaque;
+    void (*on_packet)(unsigned i);  /* ... before its packet @i is looked at */
 
     unsigned sent, batches;
     bool waiting;           /* owes a tx_ready() */
@@ -65,9 +70,12 @@ const FakeFrame *fake_net_sent(FakeNet *f, unsigned i);
 
 /* ---- the harness ----------------------------------------------------- */
 
-typedef struct NicHarness {
+typedef struct NicHarness NicHarness;
+
+struct NicHarness {
     Clock *clock;
     AioContext *ctx;
+    bool borrowed;          /* both are another harness's */
     FakeNet *net;
     VirtIONet *nic;
     VirtIONetConf conf;
@@ -77,7 +85,7 @@ typedef struct NicHarness {
     GuestMap *map;
     VringDriver rx, tx;
     int kick[2], call[2];
-} NicHarness;
+};
 
 typedef struct NicOptions {
     uint64_t features;      /* 0: NH_MODERN */
@@ -86,10 +94,16 @@ typedef struct NicOptions {
     const char *props;      /* "tx=timer,...", NULL: defaults */
     bool stopped;           /* do not start the rings */
     bool poll;              /* a context with busy polling */
+    NicHarness *beside;     /* share context and clock with this one */
 } NicOptions;
 
 NicHarness *nic_harness_new(const NicOptions *opt);
+
+/* nic_harness_free: also if the test has freed the NIC, and set it to NULL. */
 void nic_harness_free(NicHarness *h);
+
+/* nic_harness_in_tx: run @fn in the transmit queue's context, and wait. */
+void nic_harness_in_tx(NicHarness *h, AioFunc *fn, void *opaque);
 
 void nic_harness_start(NicHarness *h, unsigned idx, uint16_t last_avail);
 
