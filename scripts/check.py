@@ -7,9 +7,9 @@ there already (scripts/install-deps.sh).
 
 check:       static checks, unit tests, the model, each fuzzer for 15 s, real
              guests on the distribution's QEMU, foreign drivers.
-check-slow:  the same with 60 s a fuzzer and on the newer QEMU as well, then
-             the unit tests built with gcc, clang, address+undefined and
-             thread sanitizers.
+check-slow:  the same with 60 s a fuzzer, longer stresses and on the newer QEMU
+             as well, then the unit tests built with gcc, clang,
+             address+undefined and thread sanitizers.
 
 States: a step that cannot be prepared because a package mirror is out of
 reach (exit status 77 of its script) is a skip that names the reason.  A
@@ -29,6 +29,9 @@ import testlog
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SKIP = 77
 SUITES = ('static', 'unit', 'model', 'fuzz', 'functional', 'interop')
+
+# Environment of the unit tests that stress: twenty times the usual.
+LONG_STRESS = {'STRESS_CHANGES': '30000'}
 
 # label, configure options, environment, time-out multiplier
 VARIANTS = (
@@ -84,6 +87,7 @@ def check(tally, builddir, fuzz_seconds=15, all_qemus=False):
     env = {'FUZZ_SECONDS': str(fuzz_seconds)}
     if all_qemus:
         env['FUZZ_SEED'] = '0'          # inputs that no run had before
+        env.update(LONG_STRESS)
     if all_qemus and prepare(tally, 'guests on a newer QEMU',
                              'scripts/stock-qemu.sh',
                              f'{builddir}/stock-qemu'):
@@ -102,8 +106,8 @@ def check_variant(tally, builddir, label, options, env, multiplier):
         tally.fail(name, 'see above')
         return
     tally.ok()
-    testlog.run_suites(tally, builddir, ['unit'], label=label, env=env,
-                       multiplier=multiplier)
+    testlog.run_suites(tally, builddir, ['unit'], label=label,
+                       env={**LONG_STRESS, **env}, multiplier=multiplier)
 
 
 def check_slow(tally, builddir):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vhost-user, with the queues in a thread of their own: messages are handled
- * in main while packets flow.
+ * vhost-user, with the queues in a thread of their own, or the transmit queue
+ * in another one yet: messages are handled in main while packets flow.
  *
  * Each round pushes packets into the transmit ring and, while the device may
  * be at them, sends the messages of a busy front-end; it ends with
@@ -41,7 +41,7 @@ typedef struct Rig {
     unsigned fds_before;
 } Rig;
 
-static void rig_nic(Rig *rig)
+static void rig_nic(Rig *rig, VirtIONetTxThread tx_thread)
 {
     KeyVal *kv = keyval_parse("-netdev", "hubport,id=n0,hubid=0", "type",
                               NULL);
@@ -52,19 +52,21 @@ static void rig_nic(Rig *rig)
     keyval_free(kv);
     g_assert_nonnull(rig->nb);
     virtio_net_conf_init(&conf);
+    conf.tx_thread = tx_thread;
     rig->nic = virtio_net_new(&conf, rig->nb, iothread_context(rig->thread),
                               NULL);
     g_assert_nonnull(rig->nic);
     g_assert_true(iothread_start(rig->thread, NULL));
+    g_assert_true(virtio_net_start(rig->nic, NULL));
 }
 
-static void rig_init(Rig *rig)
+static void rig_init(Rig *rig, VirtIONetTxThread tx_thread)
 {
     int pair[2];
 
     *rig = (Rig) { .fds_before = vu_count_fds() };
     rig->ctx = aio_context_new("main", clock_monotonic(), NULL);
-    rig_nic(rig);
+    rig_nic(rig, tx_thread);
     rig->ram_fd = vu_memfd(RAM_BYTES);
     rig->ram = mmap(NULL, RAM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
                     rig->ram_fd, 0);
@@ -206,13 +208,13 @@ static void read_and_reset(Rig *rig)
     g_assert_cmpuint(zero.packets, <=, RING_SIZE);
 }
 
-static void test_messages_under_traffic(void)
+static void test_messages_under_traffic(gconstpointer tx_thread)
 {
     unsigned in_flight = 0;
     VirtIONetQueueStats stats;
     Rig rig;
 
-    rig_init(&rig);
+    rig_init(&rig, GPOINTER_TO_UINT(tx_thread));
     negotiate(&rig);
     start(&rig, 0);
     for (unsigned round = 0; round < ROUNDS; round++) {
@@ -228,13 +230,13 @@ static void test_messages_under_traffic(void)
 }
 
 /* The front-end goes while packets flow; nothing of it is touched after. */
-static void test_gone_under_traffic(void)
+static void test_gone_under_traffic(gconstpointer tx_thread)
 {
     for (unsigned i = 0; i < 50; i++) {
         uint16_t idx;
         Rig rig;
 
-        rig_init(&rig);
+        rig_init(&rig, GPOINTER_TO_UINT(tx_thread));
         negotiate(&rig);
         start(&rig, 0);
         push(&rig, 0);
@@ -246,12 +248,29 @@ static void test_gone_under_traffic(void)
     }
 }
 
+static void add(const char *name, VirtIONetTxThread tx_thread)
+{
+    static const struct {
+        const char *name;
+        GTestDataFunc test;
+    } tests[] = {
+        { "messages-under-traffic", test_messages_under_traffic },
+        { "gone-under-traffic", test_gone_under_traffic },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(tests); i++) {
+        g_autofree char *path = g_strdup_printf("/vhost-user/threads/%s/%s",
+                                                name, tests[i].name);
+
+        g_test_add_data_func(path, GUINT_TO_POINTER(tx_thread),
+                             tests[i].test);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/vhost-user/threads/messages-under-traffic",
-                    test_messages_under_traffic);
-    g_test_add_func("/vhost-user/threads/gone-under-traffic",
-                    test_gone_under_traffic);
+    add("iothread", VIRTIO_NET_TX_THREAD_OFF);
+    add("tx-thread", VIRTIO_NET_TX_THREAD_ON);
     return g_test_run();
 }
