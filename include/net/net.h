@@ -92,7 +92,8 @@ typedef struct NetNicOps {
     void (*tx_ready)(void *opaque);         /* tx context */
     /* Once for each PENDING packet; tx context. */
     void (*tx_complete)(void *opaque, void *cookie, NetTxAnswer answer);
-    /* Carrier, from the rx context: a NIC carries it to main itself. */
+    /* Carrier, in the rx context and not from inside a call of the NIC's,
+     * which takes it to the tx context itself. */
     void (*link_changed)(void *opaque, bool up);
 } NetNicOps;
 
@@ -101,7 +102,8 @@ typedef struct NetNicOps {
 /*
  * net_backend_new: create a netdev from its option.
  * @kv: "-netdev TYPE,id=..."; keys are taken from it and leftovers refused
- * @ctx: the context of the NIC that will use it; libslirp runs there
+ * @ctx: the context of the NIC that will use it, where its receive queues
+ *       are; libslirp runs there
  *
  * Main context.  Returns NULL with @errp set: one line that names option,
  * value and remedy.  Descriptors passed by number are taken over if it
@@ -149,13 +151,16 @@ NetQueue *net_backend_queue(NetBackend *nb, unsigned i);
 void net_queue_attach(NetQueue *nq, AioContext *tx_ctx, AioContext *rx_ctx,
                       const NetNicOps *ops, void *opaque);
 
-/* net_queue_detach: the reverse; pending transmits must be cancelled. */
+/*
+ * net_queue_detach: the reverse; pending transmits must be cancelled.  Main
+ * context: it waits for both contexts, and no callback comes after it.
+ */
 void net_queue_detach(NetQueue *nq);
 
 /*
  * net_queue_set_enabled: a multi-queue tap steers flows only to queues that
  * are enabled.  Queue 0 starts enabled, the others disabled.  Main context,
- * with the pair stopped.
+ * with both rings of the pair quiesced.
  */
 void net_queue_set_enabled(NetQueue *nq, bool enabled);
 

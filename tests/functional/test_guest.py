@@ -3,9 +3,11 @@
 """The cases on our virtio-net, by our qemu-system-x86_64.
 
 The launcher gets an ordinary QEMU command line; the machine behind it is a
-stock QEMU.  Each policy of transmit at each kind of net, one guest for each.
+stock QEMU.  Each policy of transmit, and a transmit thread, at each kind of
+net, one guest for each.
 """
 import mmap
+import os
 import pathlib
 import re
 
@@ -13,6 +15,7 @@ from lib import cases, env
 from lib.runner import Skip, Suite
 
 HUGE_BYTES = 2 << 20
+FIRST_CPU = min(os.sched_getaffinity(0))
 THP = pathlib.Path('/sys/kernel/mm/transparent_hugepage')
 
 
@@ -64,8 +67,22 @@ def huge_memory(guest, _):
             pathlib.Path(f'/proc/{pid}/comm').read_text('ascii')
 
 
+def transmit_thread(guest, _):
+    """The NIC has one, which tools can tell from others, on its CPU; it was
+    made after the daemon's privileges were gone."""
+    daemon, = guest.process.leftovers()
+    tasks = pathlib.Path(f'/proc/{daemon}/task')
+    names = {(task / 'comm').read_text('ascii').strip(): int(task.name)
+             for task in tasks.iterdir()}
+    assert set(names) == {'qemu-net-daemon', 'tx:nic0'}, names
+    thread = names['tx:nic0']
+    assert os.sched_getaffinity(thread) == {FIRST_CPU}
+    assert 'CapEff:\t0000000000000000' in (
+        tasks / str(thread) / 'status').read_text('ascii')
+
+
 def main():
-    """All kinds of net with both policies."""
+    """All kinds of net with both policies, and with a transmit thread."""
     with Suite() as suite:
         for name, qemu in cases.stock_qemus().items():
             for tx in ('bh', 'timer', 'adaptive'):
@@ -75,7 +92,14 @@ def main():
                         first={'served by our daemon': served_by_us,
                                'memory has huge pages': huge_memory},
                         stock=qemu, tx=tx)
+            for kind in cases.TABLES:
+                cases.run_kind(
+                    suite, f'on {name}, tx-thread', kind, launcher,
+                    first={'has a transmit thread': transmit_thread},
+                    stock=qemu, tx__thread='on', tx__cpus=FIRST_CPU)
             cases.run_two(suite, f'on {name}', launcher, stock=qemu)
+            cases.run_two(suite, f'on {name}, tx-thread', launcher,
+                          stock=qemu, tx__thread='on')
 
 
 if __name__ == '__main__':
