@@ -146,9 +146,7 @@ static void pause_call(void *opaque)
     VirtIONetQueue *q = call->q;
 
     q->paused = true;
-    if (q->started) {
-        queue_quiesce(q);
-    }
+    queue_quiesce(q);
 }
 
 static void resume_call(void *opaque)
@@ -157,20 +155,33 @@ static void resume_call(void *opaque)
     VirtIONetQueue *q = call->q;
 
     q->paused = false;
-    if (q->started) {
-        queue_wake(q);
+    queue_wake(q);
+}
+
+static void in_started_queues(VirtIONet *n, unsigned first, unsigned count,
+                              AioFunc *fn)
+{
+    for (unsigned i = first; i < first + count; i++) {
+        QueueCall call = { .q = get_queue(n, i) };
+
+        if (call.q->started) {
+            in_queue(fn, &call);
+        }
     }
 }
 
-/* Between the two, these queues' contexts leave them and the NIC alone. */
+/*
+ * Between the two, these queues' contexts leave them and the NIC alone; for a
+ * queue that is not started they do so anyway.
+ */
 static void pause_queues(VirtIONet *n, unsigned first, unsigned count)
 {
-    in_queues(n, first, count, pause_call, (QueueCall) { 0 });
+    in_started_queues(n, first, count, pause_call);
 }
 
 static void resume_queues(VirtIONet *n, unsigned first, unsigned count)
 {
-    in_queues(n, first, count, resume_call, (QueueCall) { 0 });
+    in_started_queues(n, first, count, resume_call);
 }
 
 static void queue_stop_call(void *opaque)
@@ -363,14 +374,16 @@ static void forget_frame_call(void *opaque)
 {
     QueueCall *call = opaque;
 
-    if (!is_tx(call->q->idx)) {
-        rx_of(call->q)->pending_bytes = 0;
-    }
+    rx_of(call->q)->pending_bytes = 0;
 }
 
 static void forget_frames(VirtIONet *n)
 {
-    in_queues(n, 0, queue_count(n), forget_frame_call, (QueueCall) { 0 });
+    for (unsigned i = 0; i < n->max_pairs; i++) {
+        QueueCall call = { .q = &n->pairs[i]->rx.q };
+
+        in_queue(forget_frame_call, &call);
+    }
 }
 
 static void change_features(VirtIONet *n, uint64_t features)

@@ -45,8 +45,8 @@ struct VirtIONetQueue {
     NetQueue *nq;
     VirtIONetStats *stats;          /* never NULL; owners: see there */
 
-    /* main: changes them while it waits for the queue's context, or has
-     * paused the queue */
+    /* main: changes them while it waits for the queue's context, or the
+     * queue is paused or stopped */
     bool started;
     bool enabled;
     bool paused;                /* quiet; what happens now waits for main */
@@ -234,7 +234,8 @@ struct VirtIONet {
     IOThread **threads;         /* tx-thread= */
     unsigned nthreads;
 
-    /* main writes while all queues are paused; their contexts read */
+    /* main writes while all queues are paused or stopped; their contexts
+     * read */
     uint64_t features;
     unsigned hdr_len;
     bool link_up;               /* the administrator's switch */
