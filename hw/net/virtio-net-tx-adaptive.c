@@ -72,8 +72,9 @@
 /* A neighbour's rate moves that much by itself, in 1/1000. */
 #define NEIGHBOUR_NOISE 100
 
-/* Windows in a row that are unlike the known load. */
+/* Windows in a row that are unlike the known load; another load altogether. */
 #define STRANGE         2
+#define COLLAPSE        3
 
 /* A wait shorter than this, or than a wake-up, is a kick by other means. */
 #define WAIT_MIN_NS     (10 * NS_PER_US)
@@ -253,7 +254,6 @@ static TxCandidates candidates(TxSetting s)
     case TX_KIND_KICK:
         add(&c, delay(LONGEST));
         add(&c, delay(QUARTER));
-        add(&c, hold(QUARTER));
         add(&c, hold(0));
         add(&c, delay(0));
         break;
@@ -532,15 +532,22 @@ static bool is_strange(const TxAdaptive *a, uint64_t rate)
                              rate < a->known_rate - a->known_rate / 3);
 }
 
+/*
+ * A wait is ended at once only by a rate that no noise explains, as when a
+ * stream makes way for requests; else kicks are the next to challenge it.
+ */
 static void be_surprised(TxAdaptive *a, int64_t now_ns, uint64_t rate)
 {
     if (++a->strange < STRANGE) {
         return;
     }
-    if (rate < a->known_rate && a->setting.kind != TX_KIND_KICK) {
+    if (rate < a->known_rate / COLLAPSE && a->setting.kind != TX_KIND_KICK) {
         begin_load(a);
-    } else {
-        become(a, a->setting, now_ns);
+        return;
+    }
+    become(a, a->setting, now_ns);
+    if (has_step(a->setting)) {
+        a->candidate = candidates(a->setting).n - 1;
     }
 }
 
