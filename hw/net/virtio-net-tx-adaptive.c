@@ -53,7 +53,7 @@
 #define HOPELESS_NS     (3 * NS_PER_MS)
 
 /* A silence this long is the end of a load. */
-#define SILENCE_NS      (40 * NS_PER_MS)
+#define SILENCE_NS      (80 * NS_PER_MS)
 
 /* What a packet's way costs, in bytes copied. */
 #define PACKET_WORK     1000
@@ -73,7 +73,7 @@
 #define NEIGHBOUR_NOISE 100
 
 /* Windows in a row that are unlike the known load; another load altogether. */
-#define STRANGE         2
+#define STRANGE         3
 #define COLLAPSE        3
 
 /* A wait shorter than this, or than a wake-up, is a kick by other means. */
@@ -214,7 +214,7 @@ void tx_adaptive_fired(TxAdaptive *a, int64_t late_ns, bool armed)
 /* ---- candidates ------------------------------------------------------ */
 
 typedef struct TxCandidates {
-    TxSetting s[5];
+    TxSetting s[6];
     unsigned n;
 } TxCandidates;
 
@@ -246,12 +246,16 @@ static void add_steps(TxCandidates *c, TxSetting s)
  * stream of TCP gains shows there or nowhere, and a request loses most, so
  * that it is told soonest.
  */
-static TxCandidates candidates(TxSetting s)
+static TxCandidates candidates(const TxAdaptive *a)
 {
+    TxSetting s = a->setting;
     TxCandidates c = { .n = 0 };
 
     switch (s.kind) {
     case TX_KIND_KICK:
+        if (a->former.kind != TX_KIND_KICK) {
+            add(&c, a->former);
+        }
         add(&c, delay(LONGEST));
         add(&c, delay(QUARTER));
         add(&c, hold(0));
@@ -351,6 +355,9 @@ static void begin_window(TxAdaptive *a, int64_t now_ns, uint64_t peer_work)
 
 static void begin_load(TxAdaptive *a)
 {
+    if (a->setting.kind != TX_KIND_KICK) {
+        a->former = a->setting;
+    }
     a->setting = kick();
     a->candidate = 0;
     leave_comparison(a);
@@ -359,12 +366,14 @@ static void begin_load(TxAdaptive *a)
     a->known_rate = 0;
     a->strange = 0;
     a->backoff_ns = 0;
+    a->retry_ns = 0;
 }
 
 /* All candidates have had their turn: let it rest. */
 static void rest(TxAdaptive *a, int64_t now_ns)
 {
     a->candidate = 0;
+    a->former = kick();
     a->is_open_loop = false;
     a->backoff_ns = CLAMP(2 * a->backoff_ns, BACKOFF_MIN_NS, BACKOFF_MAX_NS);
     a->retry_ns = now_ns + a->backoff_ns;
@@ -373,6 +382,7 @@ static void rest(TxAdaptive *a, int64_t now_ns)
 static void become(TxAdaptive *a, TxSetting setting, int64_t now_ns)
 {
     a->setting = setting;
+    a->former = kick();
     a->candidate = 0;
     a->strange = 0;
     a->known_rate = 0;
@@ -388,7 +398,7 @@ static void become(TxAdaptive *a, TxSetting setting, int64_t now_ns)
 
 static void next_candidate(TxAdaptive *a, int64_t now_ns)
 {
-    if (++a->candidate < candidates(a->setting).n) {
+    if (++a->candidate < candidates(a).n) {
         return;
     }
     if (a->setting.kind == TX_KIND_KICK && a->is_open_loop) {
@@ -447,7 +457,7 @@ static void begin_comparison(TxAdaptive *a, TxSetting challenger,
 
 static void try_candidate(TxAdaptive *a, int64_t now_ns, uint64_t rate)
 {
-    TxSetting c = candidates(a->setting).s[a->candidate];
+    TxSetting c = candidates(a).s[a->candidate];
 
     if (!is_possible(a, c)) {
         next_candidate(a, now_ns);
@@ -547,7 +557,7 @@ static void be_surprised(TxAdaptive *a, int64_t now_ns, uint64_t rate)
     }
     become(a, a->setting, now_ns);
     if (has_step(a->setting)) {
-        a->candidate = candidates(a->setting).n - 1;
+        a->candidate = candidates(a).n - 1;
     }
 }
 
