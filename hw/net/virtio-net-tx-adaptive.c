@@ -63,7 +63,6 @@
 
 #define BACKOFF_MIN_NS  (100 * NS_PER_MS)
 #define BACKOFF_MAX_NS  (1600 * NS_PER_MS)
-#define BACKOFF_OPEN_NS (400 * NS_PER_MS)      /* the first for a WINDOW */
 
 /* Comparisons may cost this share of the time, and saved up that much. */
 #define CREDIT_SHARE    50
@@ -214,7 +213,7 @@ void tx_adaptive_fired(TxAdaptive *a, int64_t late_ns, bool armed)
 /* ---- candidates ------------------------------------------------------ */
 
 typedef struct TxCandidates {
-    TxSetting s[6];
+    TxSetting s[7];
     unsigned n;
 } TxCandidates;
 
@@ -223,11 +222,17 @@ static void add(TxCandidates *c, TxSetting s)
     c->s[c->n++] = s;
 }
 
-/* What a step may give way to: half of it, its neighbours, the other kind. */
+/*
+ * What a step may give way to: kicks, half of it, its neighbours, the other
+ * kind; and from where TCP gains nothing to where it might.
+ */
+#define KICK_CANDIDATE 0
+
 static void add_steps(TxCandidates *c, TxSetting s)
 {
     TxKind other = s.kind == TX_KIND_HOLD ? TX_KIND_DELAY : TX_KIND_HOLD;
 
+    add(c, kick());
     if (s.step >= 2) {
         add(c, (TxSetting) { s.kind, s.step - 2 });
     }
@@ -238,7 +243,9 @@ static void add_steps(TxCandidates *c, TxSetting s)
         add(c, (TxSetting) { s.kind, s.step + 1 });
     }
     add(c, (TxSetting) { other, s.step });
-    add(c, kick());
+    if (s.kind == TX_KIND_HOLD && s.step < LONGEST) {
+        add(c, delay(LONGEST));
+    }
 }
 
 /*
@@ -262,9 +269,12 @@ static TxCandidates candidates(const TxAdaptive *a)
         add(&c, delay(0));
         break;
     case TX_KIND_WINDOW:
-        add(&c, kick());
         add(&c, delay(LONGEST));
         add(&c, hold(QUARTER));
+        /* to know that a sender does not care, kicks are dear */
+        if (a->backoff_ns >= BACKOFF_MAX_NS) {
+            add(&c, kick());
+        }
         break;
     default:
         add_steps(&c, s);
@@ -389,9 +399,11 @@ static void become(TxAdaptive *a, TxSetting setting, int64_t now_ns)
     a->backoff_ns = 0;
     a->retry_ns = now_ns;
     a->is_open_loop = false;
-    if (setting.kind == TX_KIND_WINDOW) {
+    if (has_step(setting)) {
+        /* kicks have just lost, to this one or to one that lost to it */
+        a->candidate = KICK_CANDIDATE + 1;
+    } else if (setting.kind == TX_KIND_WINDOW) {
         a->spare_4 = SPARE_FIRST;
-        a->backoff_ns = BACKOFF_OPEN_NS / 2;
         rest(a, now_ns);
     }
 }
@@ -555,10 +567,11 @@ static void be_surprised(TxAdaptive *a, int64_t now_ns, uint64_t rate)
         begin_load(a);
         return;
     }
-    become(a, a->setting, now_ns);
-    if (has_step(a->setting)) {
-        a->candidate = candidates(a).n - 1;
-    }
+    a->strange = 0;
+    a->known_rate = 0;
+    a->candidate = has_step(a->setting) ? KICK_CANDIDATE : 0;
+    a->backoff_ns = 0;
+    a->retry_ns = now_ns;
 }
 
 static void judge_steady(TxAdaptive *a, int64_t now_ns, uint64_t rate)
