@@ -213,7 +213,7 @@ void tx_adaptive_fired(TxAdaptive *a, int64_t late_ns, bool armed)
 /* ---- candidates ------------------------------------------------------ */
 
 typedef struct TxCandidates {
-    TxSetting s[7];
+    TxSetting s[6];
     unsigned n;
 } TxCandidates;
 
@@ -260,9 +260,6 @@ static TxCandidates candidates(const TxAdaptive *a)
 
     switch (s.kind) {
     case TX_KIND_KICK:
-        if (a->former.kind != TX_KIND_KICK) {
-            add(&c, a->former);
-        }
         add(&c, delay(LONGEST));
         add(&c, delay(QUARTER));
         add(&c, hold(0));
@@ -365,9 +362,6 @@ static void begin_window(TxAdaptive *a, int64_t now_ns, uint64_t peer_work)
 
 static void begin_load(TxAdaptive *a)
 {
-    if (a->setting.kind != TX_KIND_KICK) {
-        a->former = a->setting;
-    }
     a->setting = kick();
     a->candidate = 0;
     leave_comparison(a);
@@ -383,7 +377,6 @@ static void begin_load(TxAdaptive *a)
 static void rest(TxAdaptive *a, int64_t now_ns)
 {
     a->candidate = 0;
-    a->former = kick();
     a->is_open_loop = false;
     a->backoff_ns = CLAMP(2 * a->backoff_ns, BACKOFF_MIN_NS, BACKOFF_MAX_NS);
     a->retry_ns = now_ns + a->backoff_ns;
@@ -392,7 +385,6 @@ static void rest(TxAdaptive *a, int64_t now_ns)
 static void become(TxAdaptive *a, TxSetting setting, int64_t now_ns)
 {
     a->setting = setting;
-    a->former = kick();
     a->candidate = 0;
     a->strange = 0;
     a->known_rate = 0;

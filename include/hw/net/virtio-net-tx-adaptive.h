@@ -71,7 +71,6 @@ struct TxAdaptive {
 
     /* what is in force */
     TxSetting setting;      /* the best known */
-    TxSetting former;       /* kicks: what was in force before a pause */
     unsigned candidate;     /* the next challenger, as an index */
     bool is_open_loop;      /* kicks: a long delay carried as much */
 
