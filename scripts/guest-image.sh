@@ -140,6 +140,7 @@ make_initrd()
     copy_modules
     build_tool guest-agent
     build_tool nettool
+    build_tool udpburst
     install "$src/init" "$root/init"
     install "$src/netup" "$src/netlease" "$root/usr/local/bin"
     (cd "$root" && find . -print0 | sort -z |
