@@ -8,10 +8,11 @@
 # never installed) with a user space that is at its agent a second or two
 # after the kernel starts, also without KVM.
 #
-# Data flow: linux-image-*-cloud-amd64.deb -> DIR/kernel (kept, so that later
-# runs need no network) -> vmlinuz and the modules listed below with what
-# they depend on; busybox, the tools below with their shared libraries, and
-# tests/functional/guest -> initrd.gz.
+# Data flow: linux-image-*-cloud-amd64.deb, of the machine's own Debian or of
+# the suite asked for -> DIR/kernel (kept, so that later runs need no network)
+# -> vmlinuz and the modules listed below with what they depend on; busybox,
+# the tools below with their shared libraries, and tests/functional/guest ->
+# initrd.gz.
 #
 # States: DIR/stamp holds a checksum of all inputs; when it still matches
 # nothing is done.  The outputs are renamed into place, the stamp comes last.
@@ -40,23 +41,43 @@ die()
     exit "$status"
 }
 
+. "$top/scripts/private-apt.sh"
+
 usage()
 {
     cat <<EOF
-Usage: scripts/$prog [--refresh] [DIR]
+Usage: scripts/$prog [--refresh] [--suite SUITE] [DIR]
 
 Make DIR/vmlinuz and DIR/initrd.gz, the guest of the functional tests
-(default: build/guest).  --refresh takes the kernel that Debian has now.
+(default: build/guest).  --refresh takes the kernel that Debian has now,
+--suite that of another Debian than this machine's: use another DIR.
 EOF
+}
+
+# A program of apt's, on the machine's sources or on those of the suite.
+on_suite()
+{
+    if [ -n "$suite" ]; then
+        private_apt "$@"
+    else
+        "$@"
+    fi
+}
+
+update_index()
+{
+    if [ -n "$suite" ]; then
+        private_apt_begin "$suite"
+    elif ! apt-cache show "$meta" >/dev/null 2>&1 && [ "$(id -u)" -eq 0 ]; then
+        apt-get -q update >/dev/null 2>&1 || true
+    fi
 }
 
 fetch_kernel()
 {
     meta=linux-image-cloud-amd64
-    if ! apt-cache show "$meta" >/dev/null 2>&1 && [ "$(id -u)" -eq 0 ]; then
-        apt-get -q update >/dev/null 2>&1 || true
-    fi
-    package=$(apt-cache depends --important "$meta" 2>/dev/null |
+    update_index
+    package=$(on_suite apt-cache depends --important "$meta" 2>/dev/null |
               sed -n 's/.*Depends: \(linux-image-.*-cloud-amd64\)$/\1/p' |
               head -n 1)
     [ -n "$package" ] ||
@@ -65,13 +86,16 @@ fetch_kernel()
     rm -rf "$dir/kernel.new"
     mkdir -p "$dir/kernel.new"
     (cd "$dir/kernel.new" &&
-     apt-get -q -o APT::Sandbox::User="$(id -un)" -o Acquire::Retries=2 \
-         -o Acquire::http::Timeout=30 download "$package" >fetch.log 2>&1) ||
+     on_suite apt-get -q -o APT::Sandbox::User="$(id -un)" \
+         -o Acquire::Retries=2 -o Acquire::http::Timeout=30 \
+         download "$package" >fetch.log 2>&1) ||
         die 77 "cannot fetch $package:" \
             "$(sed -n 's/^E: //p' "$dir/kernel.new/fetch.log" | head -n 1)"
     dpkg-deb -x "$dir/kernel.new/"*.deb "$dir/kernel.new"
     rm -f "$dir/kernel.new/"*.deb "$dir/kernel.new/fetch.log"
-    rm -rf "$dir/kernel"
+    # Where kmod looks for modules, wherever the package has them.
+    [ -e "$dir/kernel.new/lib" ] || ln -s usr/lib "$dir/kernel.new/lib"
+    rm -rf "$dir/kernel" "$apt"
     mv "$dir/kernel.new" "$dir/kernel"
 }
 
@@ -102,6 +126,15 @@ copy_program()
     done
 }
 
+# One module, not compressed: busybox need not know how.
+copy_module()
+{
+    case $1 in
+    *.xz) xz -dc "$1" >"$2" ;;
+    *) install -m 644 "$1" "$2" ;;
+    esac
+}
+
 # The modules in the order in which they have to be loaded.
 copy_modules()
 {
@@ -109,8 +142,8 @@ copy_modules()
     for module in $modules $spare_modules; do
         modprobe -d "$dir/kernel" -S "$version" --show-depends "$module" |
             sed -n 's/^insmod \([^ ]*\).*/\1/p' | while read -r path; do
-                name=$(basename "$path")
-                install -D -m 644 "$path" "$root/lib/modules/$name"
+                name=$(basename "$path" .xz)
+                copy_module "$path" "$root/lib/modules/$name"
                 case " $spare_modules " in
                 *" $module "*) ;;
                 *) echo "$name" ;;
@@ -149,23 +182,31 @@ make_initrd()
 }
 
 refresh=no
+suite=
 dir=
-for arg in "$@"; do
-    case $arg in
+while [ $# -gt 0 ]; do
+    case $1 in
     --refresh) refresh=yes ;;
+    --suite)
+        [ $# -gt 1 ] || die 1 "--suite needs a name, try --help"
+        suite=$2
+        shift
+        ;;
     --help|-h) usage; exit 0 ;;
-    -*) die 1 "unknown option '$arg', try --help" ;;
-    *) dir=$arg ;;
+    -*) die 1 "unknown option '$1', try --help" ;;
+    *) dir=$1 ;;
     esac
+    shift
 done
 mkdir -p "${dir:-$top/build/guest}"
 dir=$(cd "${dir:-$top/build/guest}" && pwd)
+apt=$dir/apt
 
 exec 9>"$dir/lock"
 flock 9
 
 PATH=$PATH:/usr/sbin:/sbin
-for tool in cpio depmod modprobe ldd gzip busybox $tools; do
+for tool in cpio depmod modprobe ldd gzip xz busybox $tools; do
     path_of "$tool" >/dev/null
 done
 

@@ -25,6 +25,8 @@ SOURCE_DIR = pathlib.Path(__file__).resolve().parents[3]
 BUILD_DIR = pathlib.Path(os.environ.get('QVN_BUILD_DIR')
                          or SOURCE_DIR / 'build').resolve()
 ACCEL = os.environ.get('QVN_ACCEL', 'tcg')
+# Kernels of guests: directory below the build's, options of guest-image.sh.
+KERNELS = {'6.1': ('guest', []), '6.12': ('guest-6.12', ['--suite', 'trixie'])}
 TIMEOUT_SCALE = float(os.environ.get('QVN_TIMEOUT_SCALE', '1'))
 
 
@@ -74,10 +76,15 @@ def version_of(qemu):
     return tuple(map(int, re.search(r'version (\d+)\.(\d+)', text).groups()))
 
 
-def guest_image():
-    """(kernel, initrd); made now if they are missing or out of date."""
-    out = BUILD_DIR / 'guest'
-    done = subprocess.run([SOURCE_DIR / 'scripts' / 'guest-image.sh', out],
+def guest_image(name='6.1'):
+    """(kernel, initrd); made now if they are missing or out of date.
+
+    name   of KERNELS; the first is whatever this machine's own Debian has
+    """
+    directory, options = KERNELS[name]
+    out = BUILD_DIR / directory
+    done = subprocess.run([SOURCE_DIR / 'scripts' / 'guest-image.sh',
+                           *options, out],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, timeout=scaled(300), check=False)
     if done.returncode == 77:

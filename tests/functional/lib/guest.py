@@ -59,11 +59,12 @@ class Guest:
     args      what to add to the command line, NICs above all
     netns     where to run it: the net's, in general
     memory    as in -m
+    kernel    one of env.KERNELS
     """
 
     def __init__(self, name, binary, args=(), netns=None, memory='256M',
-                 smp=1, append='', extra_env=None):
-        kernel, initrd = env.guest_image()
+                 smp=1, append='', extra_env=None, kernel='6.1'):
+        kernel, initrd = env.guest_image(kernel)
         self.name = name
         self.logs = env.log_dir(name)
         self.console = self.logs / 'console.log'
