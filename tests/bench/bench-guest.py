@@ -27,6 +27,7 @@ with 1 if one is missed.
 """
 import argparse
 import contextlib
+import dataclasses
 import json
 import pathlib
 import sys
@@ -35,15 +36,16 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]
                        / 'functional'))
 
+from guestbench import mainloop, parts                  # noqa: E402
 from guestbench.machine import Machine, booted          # noqa: E402
-from guestbench.parts import PARTS                       # noqa: E402
 from guestbench.report import report                    # noqa: E402
 from guestbench.setups import SETUPS, twins             # noqa: E402
 from lib import env                                     # noqa: E402
 from lib.runner import Skip                             # noqa: E402
 
+PARTS = {**parts.PARTS, **mainloop.PARTS}
 # Words for several parts; what a run without --only has is the first.
-GROUPS = {'all': list(PARTS)}
+GROUPS = {'all': list(parts.PARTS), 'mainloop': list(mainloop.PARTS)}
 
 
 def measure(setups, machine, names, seconds, progress):
@@ -63,6 +65,21 @@ def measure(setups, machine, names, seconds, progress):
                 figures[name].update(
                     (figure, (value + back[name][figure]) / 2)
                     for figure, value in there[name].items())
+    return figures
+
+
+def one_round(setups, machine, names, seconds, progress):
+    """{set-up: figures} of all parts: those of the main loop have guests of
+    their own."""
+    loop = dataclasses.replace(machine, nics=mainloop.NICS,
+                               args=mainloop.ARGS)
+    figures = {name: {} for name in setups}
+    for where, which in ((machine, parts.PARTS), (loop, mainloop.PARTS)):
+        wanted = [name for name in names if name in which]
+        if wanted:
+            found = measure(setups, where, wanted, seconds, progress)
+            for name in setups:
+                figures[name].update(found[name])
     return figures
 
 
@@ -104,7 +121,8 @@ def parse():
                         help='numbers, separated by commas')
     parser.add_argument('--only', type=words({**GROUPS, **PARTS}),
                         default=['all'],
-                        help=','.join([*PARTS, *GROUPS]))
+                        help=','.join([*parts.PARTS, *GROUPS,
+                                       *mainloop.PARTS]))
     parser.add_argument('--pin', action='store_true',
                         help='each set-up of ours twice: also with QEMU and '
                              'daemon on CPUs of their own')
@@ -130,8 +148,8 @@ def run(options, setups):
                 print(f'[{time.monotonic() - start:5.0f} s] {label}: {what}',
                       file=sys.stderr, flush=True)
 
-            figures = measure(rotated(setups, number), machine, names,
-                              options.seconds, progress)
+            figures = one_round(rotated(setups, number), machine, names,
+                                options.seconds, progress)
             for name in setups:
                 results[machine][name].append(figures[name])
     return results
