@@ -33,7 +33,6 @@ set -eu
 prog=stock-qemu.sh
 suite=trixie
 package=qemu-system-x86
-keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 
@@ -45,6 +44,8 @@ die()
     exit "$status"
 }
 
+. "$top/scripts/private-apt.sh"
+
 usage()
 {
     cat <<EOF
@@ -55,57 +56,13 @@ build/stock-qemu) and print the path of the program.
 EOF
 }
 
-# The mirror that this machine takes Debian itself from.
-mirror()
-{
-    apt-get indextargets --format '$(SITE)' 'Created-By: Packages' |
-        grep -E '/debian/?$' | head -n 1
-}
-
-private_apt()
-{
-    apt-get -q -y \
-        -o Dir::Etc::SourceList="$dir/apt/sources.list" \
-        -o Dir::Etc::SourceParts=- \
-        -o Dir::Etc::PreferencesParts="$dir/apt/none" \
-        -o Dir::Etc::Preferences=/dev/null \
-        -o Dir::State="$dir/apt/state" \
-        -o Dir::State::status="$dir/apt/status" \
-        -o Dir::State::extended_states="$dir/apt/extended" \
-        -o Dir::Cache="$dir/apt/cache" \
-        -o APT::Architecture=amd64 -o APT::Architectures=amd64 \
-        -o APT::Get::List-Cleanup=false -o Debug::NoLocking=true \
-        -o APT::Sandbox::User="$(id -un)" \
-        -o APT::Install-Recommends=false \
-        -o APT::Update::Error-Mode=any \
-        -o Acquire::Languages=none -o Acquire::Retries=2 \
-        -o Acquire::http::Timeout=30 \
-        "$@" >>"$dir/apt/log" 2>&1
-}
-
-reason()
-{
-    why=$(sed -n 's/^E: //p' "$dir/apt/log" | head -n 1)
-    echo "${why:-see $dir/apt/log}"
-}
-
 fetch()
 {
-    site=$(mirror)
-    [ -n "$site" ] ||
-        die 77 "no Debian mirror among this machine's apt sources"
-    [ -e "$keyring" ] || die 77 "no $keyring to check the packages with"
-    rm -rf "$dir/apt"
-    mkdir -p "$dir/apt/none" "$dir/apt/state/lists/partial" \
-        "$dir/apt/cache/archives/partial"
-    : >"$dir/apt/status"
-    for s in $suite $suite-backports; do
-        echo "deb [signed-by=$keyring] $site $s main"
-    done >"$dir/apt/sources.list"
-    echo "$prog: fetching $package of $suite-backports from $site" >&2
-    private_apt update || die 77 "cannot reach the mirror: $(reason)"
-    private_apt install --download-only -t "$suite-backports" "$package" ||
-        die 77 "cannot fetch $package: $(reason)"
+    echo "$prog: fetching $package of $suite-backports" >&2
+    private_apt_begin "$suite" "$suite-backports"
+    private_apt apt-get install --download-only -t "$suite-backports" \
+        "$package" >>"$apt/log" 2>&1 ||
+        die 77 "cannot fetch $package: $(private_apt_reason)"
 }
 
 unpack()
@@ -160,6 +117,7 @@ done
 mkdir -p "${dir:-$top/build/stock-qemu}"
 dir=$(cd "${dir:-$top/build/stock-qemu}" && pwd)
 wrapper=$dir/bin/qemu-system-x86_64-11
+apt=$dir/apt
 
 exec 9>"$dir/lock"
 flock 9
