@@ -24,6 +24,7 @@
 #include <semaphore.h>
 #include <time.h>
 
+#include "meeting.h"
 #include "vring-harness.h"
 
 #define RINGS 32
@@ -37,29 +38,7 @@
 #define ROUNDS 20000
 #endif
 
-/* ---- two threads that meet ---------------------------------------------- */
-
-typedef struct Meeting {
-    unsigned arrived;
-    unsigned round;
-} Meeting;
-
-static void meet(Meeting *m)
-{
-    unsigned round = __atomic_load_n(&m->round, __ATOMIC_ACQUIRE);
-    unsigned spins = 0;
-
-    if (__atomic_add_fetch(&m->arrived, 1, __ATOMIC_ACQ_REL) == 2) {
-        __atomic_store_n(&m->arrived, 0, __ATOMIC_RELAXED);
-        __atomic_store_n(&m->round, round + 1, __ATOMIC_RELEASE);
-        return;
-    }
-    while (__atomic_load_n(&m->round, __ATOMIC_ACQUIRE) == round) {
-        if (++spins > 1000) {
-            sched_yield();
-        }
-    }
-}
+/* ---- two threads, side by side ------------------------------------------ */
 
 typedef struct Litmus {
     const struct LitmusCase *c;
@@ -79,49 +58,21 @@ typedef struct LitmusCase {
     void (*reset)(VringHarness *h);
 } LitmusCase;
 
-/* pin: this thread to the @n-th CPU it may use. */
-static void pin(unsigned n)
-{
-    cpu_set_t all, one;
-
-    g_assert(sched_getaffinity(0, sizeof(all), &all) == 0);
-    for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        if (CPU_ISSET(cpu, &all) && n-- == 0) {
-            CPU_ZERO(&one);
-            CPU_SET(cpu, &one);
-            pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
-            return;
-        }
-    }
-}
-
-/*
- * lag: one side starts later by a time that differs from round to round, so
- * that whatever the distance of the two CPUs is, some rounds meet.
- */
-static void lag(unsigned round, unsigned side)
-{
-    if (round % 2 == side) {
-        for (volatile unsigned i = round / 2 % 64; i > 0; i--) {
-        }
-    }
-}
-
 static void *driver_thread(void *opaque)
 {
     Litmus *l = opaque;
 
-    pin(1);
+    meeting_pin(1);
     for (;;) {
-        meet(&l->meeting);
+        meeting_meet(&l->meeting);
         if (l->stop) {
             return NULL;
         }
-        lag(l->round, 1);
+        meeting_lag(l->round, 1);
         for (unsigned i = 0; i < RINGS; i++) {
             l->c->driver(l, i);
         }
-        meet(&l->meeting);
+        meeting_meet(&l->meeting);
     }
 }
 
@@ -129,12 +80,12 @@ static unsigned device_round(Litmus *l)
 {
     unsigned lost = 0;
 
-    meet(&l->meeting);
-    lag(l->round, 0);
+    meeting_meet(&l->meeting);
+    meeting_lag(l->round, 0);
     for (unsigned i = 0; i < RINGS; i++) {
         l->c->device(l, i);
     }
-    meet(&l->meeting);
+    meeting_meet(&l->meeting);
     for (unsigned i = 0; i < RINGS; i++) {
         lost += l->c->lost(l, i);
         l->c->reset(l->h[i]);
@@ -155,13 +106,13 @@ static void run_litmus(const LitmusCase *c, uint64_t features)
     }
     g_assert(sched_getaffinity(0, sizeof(cpus), &cpus) == 0);
     pthread_create(&driver, NULL, driver_thread, &l);
-    pin(0);
+    meeting_pin(0);
     while (l.round < ROUNDS && (lost == 0 || !UNTIL_LOST)) {
         lost += device_round(&l);
         l.round++;
     }
     l.stop = true;
-    meet(&l.meeting);
+    meeting_meet(&l.meeting);
     pthread_join(driver, NULL);
     sched_setaffinity(0, sizeof(cpus), &cpus);
     for (unsigned i = 0; i < RINGS; i++) {
@@ -386,18 +337,10 @@ static void test_stream(gconstpointer features)
 static const uint64_t flags_only;
 static const uint64_t event_idx = VH_EVENT_IDX;
 
-static bool two_cpus(void)
-{
-    cpu_set_t set;
-
-    return sched_getaffinity(0, sizeof(set), &set) == 0 &&
-           CPU_COUNT(&set) >= 2;
-}
-
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    if (!two_cpus()) {
+    if (!meeting_two_cpus()) {
         g_print("1..0 # SKIP a race needs two CPUs\n");
         return 0;
     }
