@@ -58,14 +58,15 @@ def broken(model, property_name, *variants, liveness=False):
 
 # A ring of 4 across the index wrap, a window of 3, a batch of 2 a pass.
 WIDE = 'R=4 M=16 START=13 PACKETS=5 WIN=3 BUDGET=2 ROOM=2'
-FEW = 'PACKETS=4 START=6'
+# One at a time: progress is told by the parity of what was sent.
+FEW = 'PACKETS=4 START=10 ROOM=1'
 
 CASES = [
-    holds('tx-window'),
+    holds('tx-window', 'PACKETS=6 START=8'),
     holds('tx-window', WIDE),
     holds('tx-window', 'FLAGS'),
     holds('tx-window', f'LAZY_PARK {WIDE}'),
-    holds('tx-window', 'LAZY_PARK PACKETS=7 START=4'),
+    holds('tx-window', 'LAZY_PARK PACKETS=7 START=8'),
     holds('tx-window', FEW, liveness=True),
     holds('tx-window', f'FLAGS {FEW}', liveness=True),
     *broken('tx-window', 'waits_covered',
@@ -75,12 +76,17 @@ CASES = [
     *broken('tx-window', 'handover_awake',
             'NO_DISARM', 'NO_DISARM_BARRIER', 'NO_START_LOOK',
             'FLAGS NO_DISARM'),
-    *broken('tx-window', 'owner_only', 'NO_DRAIN'),
-    *broken('tx-window', 'window_has_deadline', 'NO_DEADLINE'),
-    *broken('tx-window', 'window_respected', 'NO_WINDOW_KICK'),
+    *broken('tx-window', 'owner_only', 'NO_DRAIN_BH', 'NO_DRAIN_TIMER'),
+    *broken('tx-window', 'window_has_deadline',
+            'NO_DEADLINE', 'NO_DEADLINE_PASS'),
+    *broken('tx-window', 'window_respected',
+            'NO_WINDOW_KICK', f'CROSSED_IS_PARTIAL {WIDE}'),
     *broken('tx-window', 'deadline_kept', 'PUSH_DEADLINE'),
+    *broken('tx-window', 'idle_has_no_timer',
+            'KEEP_DEADLINE', 'IDLE_DEADLINE'),
     *broken('tx-window', 'complete_before_rest', 'NO_PUBLISH', 'NO_CANCEL'),
     *broken('tx-window', 'parked_is_quiet', 'PARK_NEAR'),
+    *broken('tx-window', 'hold_is_quiet', 'NO_HOLD_PARK'),
     *broken('tx-window', 'delivered',
             f'NO_RESUME {FEW}', f'NO_RECHECK {FEW}', liveness=True),
 

@@ -16,21 +16,27 @@
  * Time: a deadline fires at some moment after it was started, so "waits no
  * longer than its deadline" reads "is covered by a running deadline".
  *
- * States: those of the transmit machine of the device.  A hold is either a
- * window (event index at the W-th packet) or kicks off altogether (window
- * NEVER); both have a deadline.  Which of them follows a pass is the policy's
- * choice, and the model lets it choose anything but this: a pass that found
- * nothing at a deadline does not hold again, so an idle queue has no timer.
+ * States: those of the transmit machine of the device.  ARMED is a window
+ * (event index at the W-th packet) with a deadline, HOLDING kicks off
+ * altogether until a deadline: after a pass, or (a delay; tx=timer) from the
+ * first packet to the pass.  What ends them schedules the bottom half, which
+ * runs later; a kick and a deadline may come in between, or both before it.
+ * Which of them follows a pass is the policy's choice, and the model lets it
+ * choose anything but this: a pass that found nothing asks for the next packet,
+ * so an idle queue has no timer.
  *
  * What must hold, by the name that a violation reports:
  *   waits_covered        no published packet waits while the device sleeps
  *                        without a kick, a scheduled bottom half or a deadline
  *   window_respected     a window that the driver filled was kicked for, and
  *                        the kick is acted upon
- *   window_has_deadline  a hold never lacks its deadline
+ *   window_has_deadline  neither a window nor a hold lacks its deadline
  *   deadline_kept        a running deadline is not put off
- *   handover_awake       after quiesce nobody sleeps on a window: an owner
- *                        that looked once, and did nothing to the ring,
+ *   idle_has_no_timer    no deadline runs in any other state, and none twice
+ *                        without a packet in between
+ *   hold_is_quiet        a hold is not kicked
+ *   handover_awake       after quiesce nobody sleeps on a window or a hold: an
+ *                        owner that looked once, and did nothing to the ring,
  *                        is kicked for the next packet
  *   owner_only           nothing is popped or sent by a context that does not
  *                        own the queue, or while it is stopped
@@ -49,16 +55,21 @@
  * Taking a rule out (each must make a property fail):
  *   NO_BARRIER NO_RECHECK            in the arm
  *   NO_DRIVER_BARRIER                in the driver
- *   NO_DISARM NO_DISARM_BARRIER NO_DRAIN NO_CANCEL
+ *   CROSSED_IS_PARTIAL               a full window is left to its deadline
+ *   NO_DISARM NO_DISARM_BARRIER NO_DRAIN_BH NO_DRAIN_TIMER NO_CANCEL
  *                                    in quiesce
  *   NO_START_POLL NO_START_LOOK      in start, ours and the other owner's
  *   NO_RESCHEDULE                    after a full budget
  *   NO_RESUME                        after the backend was full
  *   NO_PUBLISH                       before the arm
- *   NO_DEADLINE                      when a hold begins
+ *   NO_DEADLINE                      when a window or a hold begins
  *   PUSH_DEADLINE                    a kick restarts the deadline
+ *   KEEP_DEADLINE                    a kick's pass does not end the deadline
+ *   IDLE_DEADLINE                    a pass that found nothing may hold, too
  *   NO_WINDOW_KICK                   the kick of a full window is ignored
+ *   NO_DEADLINE_PASS                 ... or its deadline, or that of a hold
  *   PARK_NEAR                        the event index only one behind
+ *   NO_HOLD_PARK                     when a hold begins
  *
  * Limits: split-ring indices, counted modulo M instead of 65536; loads are
  * not reordered (the read barrier between index and entry is outside TSO);
@@ -70,7 +81,7 @@
 #define R 2                     /* ring size; divides M */
 #endif
 #ifndef M
-#define M 8                     /* index modulus; > 2 * R + BUDGET + 1 */
+#define M 12                    /* index modulus; > 2 * R + 3 * BUDGET + 1 */
 #endif
 #ifndef START
 #define START 0                 /* first index; near M to cross the wrap */
@@ -79,13 +90,13 @@
 #define BATCH 2                 /* most packets published under one kick */
 #endif
 #ifndef BUDGET
-#define BUDGET 1                /* packets a pass; less than R on purpose */
+#define BUDGET 2                /* packets a pass; 1 would never wait */
 #endif
 #ifndef WIN
 #define WIN 2                   /* window of the holding policy, packets */
 #endif
 #ifndef ROOM
-#define ROOM 1                  /* packets the backend takes before "full" */
+#define ROOM 2                  /* packets the backend takes before "full" */
 #endif
 #ifdef PACKETS
 #define MORE (pub != ADD(START, PACKETS))
@@ -132,17 +143,30 @@
 #else
 #define DRIVER_BARRIER      empty(driver_sb)
 #endif
-#ifdef PUSH_DEADLINE
-#define HOLD_ON_KICK        HOLDING
+#ifdef NO_DEADLINE_PASS
+#define DEADLINE_COUNTS     false
 #else
-#define HOLD_ON_KICK        IDLE
+#define DEADLINE_COUNTS     (state == ARMED || state == HOLDING)
 #endif
-#ifdef NO_WINDOW_KICK
-#define WINDOW_KICKED       false
-#define HOLD_GOES_ON        (state == HOLDING)
+#ifdef KEEP_DEADLINE
+#define END_DEADLINE        skip
 #else
-#define WINDOW_KICKED       (state == HOLDING && window < NEVER)
-#define HOLD_GOES_ON        (state == HOLDING && window == NEVER)
+#define END_DEADLINE        timer[me] = false
+#endif
+#ifdef IDLE_DEADLINE
+#define MAY_WAIT            true
+#else
+#define MAY_WAIT            (popped > 0)
+#endif
+#ifdef NO_HOLD_PARK
+#define HOLD_PARK           skip
+#else
+#define HOLD_PARK           park()
+#endif
+#ifdef CROSSED_IS_PARTIAL
+#define FULL                (window == 1)
+#else
+#define FULL                true
 #endif
 #ifdef NO_RESUME
 #define RESUMES             false
@@ -169,9 +193,7 @@
 #define WORK_FOUND          (avail != seen)
 #endif
 
-#define NEVER               M   /* a hold with kicks off has no window */
-
-mtype = { IDLE, HOLDING, POLLING, SCHEDULED, FLUSHING, BLOCKED, STOPPED };
+mtype = { IDLE, ARMED, HOLDING, POLLING, SCHEDULED, FLUSHING, BLOCKED, STOPPED };
 
 /* Memory that driver and device share. */
 byte ring[R];                   /* the packet at a position is the position */
@@ -197,6 +219,8 @@ bool started = true;
 bit owner;
 bool bh[2];                     /* flush bottom half scheduled, per context */
 bool timer[2];                  /* deadline running, per context */
+bool in_vain;                   /* ghost: the last pass was a deadline's, and
+                                 * found nothing */
 
 /* The backend. */
 byte room = ROOM;
@@ -211,6 +235,7 @@ bool foreign_waits;             /* ghost: an owner that waits for a kick */
 bool waits_covered, window_respected, window_has_deadline;
 bool deadline_kept, handover_awake, complete_before_rest;
 bool owner_only, once_in_order, parked_is_quiet;
+bool idle_has_no_timer, hold_is_quiet;
 
 #define CHECK(property, condition) \
     if :: (condition) :: else -> assert(property) fi
@@ -252,6 +277,8 @@ end_silent:
             printf("driver: reads event word %d\n", event);
 #ifndef LAZY_PARK
             CHECK(parked_is_quiet, !(parked && WANTS_KICK(old)));
+            CHECK(hold_is_quiet, !(state == HOLDING && started &&
+                                   len(device_sb) == 0 && WANTS_KICK(old)));
 #endif
             if
             :: WANTS_KICK(old) ->
@@ -360,33 +387,52 @@ inline park()
 inline begin_flush()
 {
     state = FLUSHING;
-    timer[me] = false;
     window = 1;
     park()
 }
 
 inline schedule()
 {
+    END_DEADLINE;
     state = SCHEDULED;
     bh[me] = true
 }
 
-inline hold(w)
+inline start_deadline()
 {
-    state = HOLDING;
-    window = w;
     CHECK(deadline_kept, !timer[me]);
+    CHECK(idle_has_no_timer, !in_vain);
 #ifndef NO_DEADLINE
     timer[me] = true
 #endif
+}
+
+inline hold()
+{
+    HOLD_PARK;
+    state = HOLDING;
+    start_deadline()
+}
+
+/* A packet is there: look soon, or wait for more to come (a delay). */
+inline work()
+{
+    in_vain = false;
+    window = 1;
+    if
+    :: true -> schedule()
+    :: true -> hold()           /* or its first "else" would be this "if"s */
+    fi
 }
 
 inline stop()
 {
     started = false;
     window = 1;
-#ifndef NO_DRAIN
+#ifndef NO_DRAIN_BH
     bh[me] = false;
+#endif
+#ifndef NO_DRAIN_TIMER
     timer[me] = false;
 #endif
 #ifndef NO_CANCEL
@@ -403,7 +449,6 @@ inline stop()
 inline rest()
 {
     popped = 0;
-    by_deadline = false;
     goto end_sleep
 }
 
@@ -418,7 +463,6 @@ proctype queue_context(bit me)
 {
     byte popped;                /* packets of this pass */
     byte left;
-    bool by_deadline;
 
 end_sleep:
     do
@@ -428,21 +472,33 @@ end_sleep:
             kick = false;
             printf("device %d: takes the kick\n", me);
             if
-            :: state == IDLE || state == POLLING || WINDOW_KICKED ->
-                begin_flush();
-                break
-            :: state == HOLD_ON_KICK -> park(); hold(NEVER)     /* tx=timer */
-            :: state == SCHEDULED || state == BLOCKED || HOLD_GOES_ON
+            :: state == IDLE || state == POLLING -> work()
+#ifndef NO_WINDOW_KICK
+            :: state == ARMED -> in_vain = false; schedule()
+#endif
+#ifdef PUSH_DEADLINE
+            :: state == HOLDING -> hold()
+#endif
+            :: else
             fi
         }
     :: atomic {
             timer[me] ->
+            timer[me] = false;
             printf("device %d: deadline\n", me);
-            by_deadline = true;
+            CHECK(owner_only, started && owner == me);
+            if
+            :: DEADLINE_COUNTS -> in_vain = true; schedule()
+            :: else             /* may be unreached */
+            fi
+        }
+    :: atomic {
+            bh[me] ->
+            bh[me] = false;
+            CHECK(owner_only, started && owner == me);
             begin_flush();
             break
         }
-    :: atomic { bh[me] -> bh[me] = false; begin_flush(); break }
     :: atomic {
             state == BLOCKED && owner == me && RESUMES ->
             printf("device %d: backend is ready\n", me);
@@ -450,14 +506,13 @@ end_sleep:
             :: pending -> net_send(SUB(seen, 1)); pending = false
             :: else
             fi;
-            begin_flush();
-            break
+            schedule()
         }
     :: atomic { state == IDLE && owner == me -> park(); state = POLLING }
     :: atomic {
             state == POLLING && owner == me ->
             if
-            :: avail != seen -> begin_flush(); break
+            :: avail != seen -> work()
             :: state = FLUSHING; arm(1); goto armed
             fi
         }
@@ -465,10 +520,10 @@ end_sleep:
 
     /* Whatever woke it: one flush, and the stop reason decides. */
 #define RING_EMPTY  (state != BLOCKED && popped < BUDGET)
-#define BUSY        (popped > 0 || !by_deadline)
     atomic {
         pop_and_send();
         PUBLISH_USED;
+        in_vain = in_vain && popped == 0;
         if
         :: state == BLOCKED -> rest()
         :: state != BLOCKED && popped == BUDGET ->
@@ -481,8 +536,8 @@ end_sleep:
             rest()
         /* Any policy, but an idle queue drops its window. */
         :: RING_EMPTY -> arm(1)
-        :: RING_EMPTY && BUSY -> arm(WIN)
-        :: RING_EMPTY && BUSY -> hold(NEVER); rest()
+        :: RING_EMPTY && MAY_WAIT -> arm(WIN)
+        :: RING_EMPTY && MAY_WAIT -> hold(); rest()
         fi
     }
 
@@ -490,15 +545,11 @@ armed:
     atomic {
         ARM_BARRIER;
         if
-        :: ARRIVED >= window ->                         /* CROSSED */
-            if
-            :: window = 1; schedule()
-            :: true -> park(); hold(NEVER)              /* tx=timer */
-            fi
+        :: ARRIVED >= window && FULL -> work()          /* CROSSED */
         :: ARRIVED == 0 && window == 1 -> state = IDLE  /* EMPTY */
-        :: ARRIVED == 0 && window > 1 -> hold(window)   /* EMPTY */
-        :: ARRIVED > 0 && ARRIVED < window ->           /* PARTIAL */
-            hold(window)
+        :: window > 1 && (ARRIVED < window || !FULL) -> /* EMPTY, PARTIAL */
+            state = ARMED;
+            start_deadline()
         fi;
         rest()
     }
@@ -578,14 +629,16 @@ end:
     do
     :: started && state == IDLE && UNANNOUNCED -> assert(waits_covered)
 #ifndef FLAGS
-    :: started && state == HOLDING && UNANNOUNCED &&
+    :: started && state == ARMED && UNANNOUNCED &&
        SUB(pub, seen) >= window -> assert(window_respected)
 #endif
-    :: started && state == HOLDING && !timer[owner] ->
+    :: started && (state == ARMED || state == HOLDING) && !timer[owner] ->
         assert(window_has_deadline)
+    :: started && state != ARMED && state != HOLDING && timer[owner] ->
+        assert(idle_has_no_timer)
     :: foreign_waits && UNANNOUNCED -> assert(handover_awake)
-    :: (state == IDLE || state == HOLDING || state == STOPPED) &&
-       used != sent -> assert(complete_before_rest)
+    :: (state == IDLE || state == ARMED || state == HOLDING ||
+        state == STOPPED) && used != sent -> assert(complete_before_rest)
     od
 }
 #endif
