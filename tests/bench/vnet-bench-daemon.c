@@ -155,9 +155,7 @@ BenchDaemon *bench_daemon_start(const BenchDaemonConf *conf, unsigned nics,
         }
     }
     close_all(theirs, nics);
-    if (pid < 0) {
-        close_all(socks, nics);
-    } else {
+    if (pid >= 0) {
         d = g_new0(BenchDaemon, 1);
         *d = (BenchDaemon) { .pid = pid, .ours = true };
     }
@@ -179,7 +177,7 @@ BenchDaemon *bench_daemon_find(int sock, GError **errp)
     return d;
 }
 
-bool bench_daemon_end(BenchDaemon *d)
+int bench_daemon_end(BenchDaemon *d)
 {
     int status = 0;
 
@@ -190,7 +188,7 @@ bool bench_daemon_end(BenchDaemon *d)
         }
     }
     g_free(d);
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return status;
 }
 
 /* ---- CPU ------------------------------------------------------------- */

@@ -31,9 +31,9 @@ typedef struct BenchDaemonConf {
 } BenchDaemonConf;
 
 /*
- * bench_daemon_start: @nics NICs; socks[i] is set to that of NIC i, which the
- * caller closes.  What it has to complain about, it says itself, and the
- * sockets then end.
+ * bench_daemon_start: @nics NICs; socks[i] is set to that of NIC i, or -1, and
+ * the caller closes it in any case.  What the daemon has to complain about, it
+ * says itself, and the sockets then end.
  */
 BenchDaemon *bench_daemon_start(const BenchDaemonConf *conf, unsigned nics,
                                 int *socks, GError **errp);
@@ -43,9 +43,9 @@ BenchDaemon *bench_daemon_find(int sock, GError **errp);
 
 /*
  * bench_daemon_end: end our own, or leave the other one alone, and free.
- * Returns false if our own had ended before, or failed.  NULL is allowed.
+ * Returns the status for wait() of our own, or 0.  NULL is allowed.
  */
-bool bench_daemon_end(BenchDaemon *d);
+int bench_daemon_end(BenchDaemon *d);
 
 /* bench_daemon_cpu_ns: what its threads that live now have used. */
 int64_t bench_daemon_cpu_ns(const BenchDaemon *d);

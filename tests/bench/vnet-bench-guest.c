@@ -284,11 +284,12 @@ static void clean_tx(BenchGuest *g)
 static void interrupt(BenchGuest *g, unsigned idx)
 {
     int64_t began_ns = now_ns();
+    unsigned calls = bench_nic_called(g->nic, idx);
 
-    if (!bench_nic_called(g->nic, idx)) {
+    if (!calls) {
         return;
     }
-    g->count.calls[idx]++;
+    g->count.calls[idx] += calls;
     bench_spend(g->costs.irq - (now_ns() - began_ns));
     if (idx == BENCH_TX || g->completions == BENCH_NAPI) {
         clean_tx(g);
@@ -315,15 +316,18 @@ static void run_softirq(BenchGuest *g)
 
 /* ---- the CPU --------------------------------------------------------- */
 
-/* Who is due first; turns decide between those who are due now. */
-static BenchFlow *next_flow(BenchGuest *g)
+/* Who is due first; those who are due by now take turns. */
+static BenchFlow *next_flow(BenchGuest *g, int64_t now_ns)
 {
     BenchFlow *best = NULL;
+    int64_t first_ns = BENCH_NEVER;
 
     for (guint i = 0; g->budget && i < g->flows->len; i++) {
         BenchFlow *f = g->flows->pdata[(g->turn + i) % g->flows->len];
+        int64_t due_ns = MAX(f->due_ns, now_ns);
 
-        if (f->due_ns != BENCH_NEVER && (!best || f->due_ns < best->due_ns)) {
+        if (due_ns < first_ns) {
+            first_ns = due_ns;
             best = f;
         }
     }
@@ -361,8 +365,8 @@ static void finish(BenchGuest *g)
 
 static void run_or_halt(BenchGuest *g)
 {
-    BenchFlow *f = next_flow(g);
     int64_t now = now_ns();
+    BenchFlow *f = next_flow(g, now);
 
     if (f && f->due_ns <= now) {
         g->turn = f->id + 1;
@@ -399,8 +403,8 @@ static gpointer cpu_main(gpointer opaque)
         }
         interrupt(g, BENCH_RX);
         interrupt(g, BENCH_TX);
-        run_or_halt(g);
         run_softirq(g);
+        run_or_halt(g);
     }
     return NULL;
 }

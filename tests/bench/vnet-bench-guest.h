@@ -6,8 +6,8 @@
  * than 19 free descriptors, completions taken back by whoever comes by.
  *
  * What uses the stack is a flow (vnet-bench-loads.c): a state machine, run when
- * it is due.  The CPU takes interrupts first, then runs the flow that has
- * waited longest, and halts if there is none.  What things cost is spent by
+ * it is due.  The CPU takes interrupts first, then runs one of the flows that
+ * are due, in turn, and halts if there is none.  What things cost is spent by
  * spinning.  It is what a thing costs at the least: a kick's system call is
  * part of the kick.
  *
@@ -80,7 +80,8 @@ typedef struct BenchCounts {
     uint64_t done, done_bytes;  /* taken back */
     uint64_t refused;           /* the stack had no room */
     uint64_t received, received_bytes;
-    uint64_t kicks, calls[BENCH_RINGS];
+    uint64_t kicks;             /* of the transmit ring */
+    uint64_t calls[BENCH_RINGS];        /* sent by the device */
     uint64_t rounds;
     int64_t delivered_ns, gap_ns;       /* last delivery; the longest gap */
 } BenchCounts;

@@ -50,13 +50,13 @@ static void add_udp(BenchGuest *g, const BenchLoadConf *conf, uint32_t bytes)
     f->limit = conf->socket_pkts;
 }
 
-/* Several sockets are not limited by the buffer of one. */
+/* As many sockets as fill the ring, and no queue before it. */
 static void add_flood(BenchGuest *g, const BenchLoadConf *conf, uint32_t bytes)
 {
     BenchFlow *f = bench_guest_add(g, &udp_ops);
 
     f->bytes = bytes;
-    f->limit = BENCH_QDISC - 1;
+    f->limit = g->nic->size;
 }
 
 /* ---- TCP ------------------------------------------------------------- */

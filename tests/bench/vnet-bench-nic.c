@@ -198,11 +198,11 @@ bool bench_nic_kick(BenchNic *n, unsigned idx)
            eventfd_write(n->kick[idx], 1) == 0;
 }
 
-bool bench_nic_called(BenchNic *n, unsigned idx)
+unsigned bench_nic_called(BenchNic *n, unsigned idx)
 {
     eventfd_t count;
 
-    return eventfd_read(n->call[idx], &count) == 0;
+    return eventfd_read(n->call[idx], &count) == 0 ? count : 0;
 }
 
 bool bench_nic_call_late(BenchNic *n)

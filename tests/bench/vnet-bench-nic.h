@@ -59,8 +59,8 @@ void bench_nic_refill(BenchNic *n);
 /* bench_nic_kick: the ring's rule decides; returns whether it did. */
 bool bench_nic_kick(BenchNic *n, unsigned idx);
 
-/* bench_nic_called: has there been a call since the last time? */
-bool bench_nic_called(BenchNic *n, unsigned idx);
+/* bench_nic_called: how many calls there were since the last time. */
+unsigned bench_nic_called(BenchNic *n, unsigned idx);
 
 /*
  * bench_nic_call_late: ask for a call when three quarters of what is out are

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -142,8 +143,10 @@ bool bench_run_init(BenchRun *run, const BenchConf *conf, GError **errp)
     run->n = conf->nics * (conf->daemon.backend == BENCH_PAIR ? 2 : 1);
     run->guests = g_new0(BenchGuest *, run->n);
     good = set_up(run, errp);
-    if (!good && run->daemon) {
-        run->ended = !bench_daemon_end(g_steal_pointer(&run->daemon));
+    if (!good) {
+        int status = bench_daemon_end(g_steal_pointer(&run->daemon));
+
+        run->ended = WIFEXITED(status) && WEXITSTATUS(status);
     }
     return good;
 }
@@ -181,8 +184,6 @@ BenchGuest *bench_run_guest(const BenchRun *run, unsigned i)
 
 bool bench_run_cleanup(BenchRun *run)
 {
-    bool good = !run->daemon || bench_daemon_end(run->daemon);
-
     bench_host_free(run->host);
     for (unsigned i = 0; i < run->n; i++) {
         if (run->guests[i]) {
@@ -190,5 +191,5 @@ bool bench_run_cleanup(BenchRun *run)
         }
     }
     g_free(run->guests);
-    return good;
+    return bench_daemon_end(run->daemon) == 0;
 }
