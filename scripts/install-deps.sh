@@ -53,6 +53,7 @@ llvm                            check   symbolizer, coverage of the fuzzers
 spin                            check   checks the Promela models
 dpdk-dev                        check   testpmd: a foreign vhost-user driver
 valgrind                        bench   callgrind: instructions per packet
+gnuplot-nox                     plots   the plots of docs/benchmarks
 python3-sphinx                  docs    manual and man pages
 TABLE
 }
@@ -65,8 +66,9 @@ groups_of()
     demo) echo build run guest ;;
     check|check-slow) echo build run guest check bench docs ;;
     bench) echo build run guest bench ;;
+    bench-seeds) echo build plots ;;
     docs) echo build docs ;;
-    all) echo build run guest check bench docs ;;
+    all) echo build run guest check bench plots docs ;;
     *) return 1 ;;
     esac
 }
@@ -77,7 +79,8 @@ usage()
 Usage: scripts/$prog [--list|--check|--help] [USE]
 
 Install the Debian packages that USE needs and that are missing.
-USE is one of build, demo, check (default), check-slow, bench, docs, all.
+USE is one of build, demo, check (default), check-slow, bench, bench-seeds,
+docs, all.
 
   --list    print the packages of USE, one a line
   --check   print the missing ones, one a line; exit 1 if there are any
@@ -218,8 +221,8 @@ for arg in "$@"; do
     esac
 done
 groups=$(groups_of "$use") ||
-    die "unknown use '$use': build, demo, check, check-slow, bench, docs" \
-        "or all"
+    die "unknown use '$use': build, demo, check, check-slow, bench," \
+        "bench-seeds, docs or all"
 
 if [ $action = list ]; then
     for name in $(wanted "$groups"); do
