@@ -294,6 +294,7 @@ static const Load *parse_load(const char *word, uint32_t *bytes, GError **errp)
 {
     size_t len = strcspn(word, ":");
     const Load *l = find_load(word, len);
+    unsigned max;
     guint64 n;
 
     if (!l) {
@@ -305,13 +306,11 @@ static const Load *parse_load(const char *word, uint32_t *bytes, GError **errp)
     if (!word[len]) {
         return l;
     }
+    max = l->add == add_tcp ? TCP_BUFFER : BENCH_FRAME_MAX;
     if (!g_ascii_string_to_unsigned(word + len + 1, 10, sizeof(BenchFrame),
-                                    l->add == add_tcp ? TCP_BUFFER
-                                                      : BENCH_FRAME_MAX,
-                                    &n, NULL)) {
+                                    max, &n, NULL)) {
         vnet_set_error(errp, "--load: '%s': want %zu to %u bytes", word,
-                       sizeof(BenchFrame), l->add == add_tcp ? TCP_BUFFER
-                                                    : BENCH_FRAME_MAX);
+                       sizeof(BenchFrame), max);
         return NULL;
     }
     *bytes = n;
