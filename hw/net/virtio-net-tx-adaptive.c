@@ -159,11 +159,10 @@ TxSetting tx_adaptive_in_force(const TxAdaptive *a)
 }
 
 /*
- * The most packets that are there before the deadline, nearly always: in a
- * random stream the time of the W-th one scatters by the root of W.  How much
- * room that needs is learned from the deadlines that were not in time.
+ * In a random stream the time of the W-th packet scatters by the root of W.
+ * How much room that needs is learned from the deadlines that came first.
  */
-static unsigned window_of(const TxAdaptive *a)
+unsigned tx_adaptive_fit(const TxAdaptive *a)
 {
     uint64_t fit = a->gap_ns ? limit_ns(a) / a->gap_ns : 0;
     unsigned most = a->ring_size * 16 / (4 * MAX(a->descs_16, 16));
@@ -191,7 +190,7 @@ int64_t tx_adaptive_wait_ns(const TxAdaptive *a)
 
 unsigned tx_adaptive_window(const TxAdaptive *a)
 {
-    return tx_adaptive_kind(a) == TX_KIND_WINDOW ? window_of(a) : 1;
+    return tx_adaptive_kind(a) == TX_KIND_WINDOW ? a->window : 1;
 }
 
 void tx_adaptive_armed(TxAdaptive *a)
@@ -328,7 +327,8 @@ static void note_neighbours(TxAdaptive *a, int64_t elapsed_ns)
 /*
  * What the challenger did to the others, each in parts of its own rate: a
  * queue may not win what another one loses.  Small differences are noise, of
- * which every neighbour adds some.
+ * which every neighbour adds some; one that was silent before, or was not
+ * there, has begun by itself.
  */
 static int64_t neighbours_difference(const TxAdaptive *a)
 {
@@ -337,7 +337,7 @@ static int64_t neighbours_difference(const TxAdaptive *a)
     for (TxAdaptive *b = a->group->first; b; b = b->next) {
         int64_t d = tx_difference(b->was_rate, b->is_rate);
 
-        sum += b != a && ABS(d) > NEIGHBOUR_NOISE ? d : 0;
+        sum += b != a && b->was_rate && ABS(d) > NEIGHBOUR_NOISE ? d : 0;
     }
     return sum;
 }
@@ -584,7 +584,7 @@ static void judge_steady(TxAdaptive *a, int64_t now_ns, uint64_t rate)
 static bool is_hopeless(const TxAdaptive *a, int64_t elapsed_ns)
 {
     return a->turn == TX_TURN_CHALLENGER && elapsed_ns >= HOPELESS_NS &&
-           rate_of(a->work, elapsed_ns) < a->before_rate / 2;
+           a->work * 2000 < a->before_rate * (uint64_t)(elapsed_ns / 1000);
 }
 
 bool tx_adaptive_is_due(const TxAdaptive *a, int64_t now_ns)
@@ -618,6 +618,7 @@ static void judge_window(TxAdaptive *a, int64_t now_ns, uint64_t work)
     } else if (a->setting.kind != TX_KIND_KICK) {
         begin_load(a);
     }
+    a->window = tx_adaptive_fit(a);
 }
 
 void tx_adaptive_judge(TxAdaptive *a, int64_t now_ns, uint64_t peer_work)
@@ -668,6 +669,7 @@ void tx_adaptive_start(TxAdaptive *a, unsigned ring_size, TxGroup *group)
     group->first = a;
     a->is_settling = true;
     a->descs_16 = 16;
+    a->window = 1;
     a->credit_ns = CREDIT_MAX_NS;
     begin_load(a);
 }

@@ -226,11 +226,7 @@ static void settle(Race *r)
     g_assert_cmpuint(waiting(r), ==, 0);
 }
 
-/*
- * The setting, and for a window the load from which it follows: packets
- * without a gap, so that its limit, a quarter of the ring, is what counts.
- * Nothing is judged before the next one is put in force.
- */
+/* Nothing is judged before the next one is put in force. */
 static void put_in_force(Race *r, TxSetting setting, unsigned window)
 {
     TxAdaptive *a = &tx_of(r)->policy.adaptive;
@@ -239,10 +235,7 @@ static void put_in_force(Race *r, TxSetting setting, unsigned window)
     a->setting = setting;
     a->turn = TX_TURN_NONE;
     a->begin_ns = clock_now_ns(r->h->clock);
-    a->ring_size = 4 * window;
-    a->descs_16 = 16;
-    a->gap_ns = 1;
-    a->spare_4 = 0;
+    a->window = window;
     r->window = setting.kind == TX_KIND_WINDOW ? window : 1;
     g_assert_cmpuint(tx_adaptive_window(a), ==, r->window);
 }

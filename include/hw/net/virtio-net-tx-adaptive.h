@@ -100,6 +100,7 @@ struct TxAdaptive {
     /* the last complete window */
     int64_t gap_ns;         /* between packets */
     unsigned descs_16;      /* descriptors per packet, in 1/16 */
+    unsigned window;        /* WINDOW: what came of it */
 
     /* WINDOW: how many deadlines there were */
     unsigned arms, fires;
@@ -138,6 +139,13 @@ void tx_adaptive_note(TxAdaptive *a, unsigned packets, unsigned descs,
  */
 bool tx_adaptive_is_due(const TxAdaptive *a, int64_t now_ns);
 void tx_adaptive_judge(TxAdaptive *a, int64_t now_ns, uint64_t peer_work);
+
+/*
+ * tx_adaptive_fit: how many packets are there before the deadline, nearly
+ * always, at the rate of the last window of measurement.  Divides: for the end
+ * of a window, not for each pass.
+ */
+unsigned tx_adaptive_fit(const TxAdaptive *a);
 
 /* tx_adaptive_armed: the driver was asked for a window of more than 1. */
 void tx_adaptive_armed(TxAdaptive *a);
