@@ -51,6 +51,7 @@ struct SimFlow {
     int64_t gap_ns;
     int64_t think_ns;
     bool random;
+    bool by_kernel;             /* answered without a process */
 
     /* its state */
     uint64_t backlog;           /* bytes written and not sent */

@@ -244,8 +244,8 @@ static void rr_peer_main(void *opaque)
             wait_for(f, &f->peer);
         }
         f->is_owed = false;
-        sim_delay_ns(f->g->sim, sim_random_ns(f->g->sim, c->answer_min,
-                                              c->answer_max));
+        sim_delay_ns(f->g->sim, f->by_kernel ? c->ack :
+                     sim_random_ns(f->g->sim, c->answer_min, c->answer_max));
         sim_nic_deliver(f->g->nic, f, f->limit);
     }
 }
@@ -404,24 +404,10 @@ static void ping_main(void *opaque)
     }
 }
 
-static void ping_peer_main(void *opaque)
-{
-    SimFlow *f = opaque;
-
-    for (;;) {
-        while (!f->is_owed) {
-            wait_for(f, &f->peer);
-        }
-        f->is_owed = false;
-        sim_delay_ns(f->g->sim, f->g->costs->ack);
-        sim_nic_deliver(f->g->nic, f, f->packet_bytes);
-    }
-}
-
 static void ping_start(SimFlow *f)
 {
     sim_spawn(f->g->sim, ping_main, f);
-    sim_spawn(f->g->sim, ping_peer_main, f);
+    sim_spawn(f->g->sim, rr_peer_main, f);
 }
 
 SimFlow *sim_ping(SimGuest *g, int64_t gap_ns)
@@ -432,6 +418,8 @@ SimFlow *sim_ping(SimGuest *g, int64_t gap_ns)
     SimFlow *f = sim_guest_add(g, &ops);
 
     f->packet_bytes = PING_BYTES;
+    f->limit = PING_BYTES;
+    f->by_kernel = true;
     f->gap_ns = gap_ns;
     return f;
 }

@@ -16,6 +16,10 @@
  *   fires              steady load: deadlines of a window that was not full
  *                      in time, below 1 % of the windows and of the packets
  *
+ * Sixteen requesters at once are not counted as request and response: their
+ * mean round trip is 16 by the rate, so what carries more also answers sooner,
+ * though each packet waits longer.
+ *
  * Added latency is the time a published packet waits while its queue's thread
  * does not work on that queue, wake-up included.
  *
@@ -290,10 +294,8 @@ static double percentile_us(GArray *sorted, unsigned percent)
                          1000.0 : 0;
 }
 
-/*
- * Flows are about different things: for each guest they are counted as bytes
- * with a constant per unit, so that a mix can be added up.
- */
+/* What its flows are about: packets, bytes or round trips.  (A ping counts
+ * none: it is there to be in the way.) */
 static uint64_t done_and_reset(SimGuest *g)
 {
     uint64_t sum = 0;
