@@ -67,6 +67,7 @@ struct AioContext {
     /* Owner. */
     _Alignas(AIO_CACHE_LINE)
     AioBHList local_bhs;        /* scheduled by the owner itself */
+    AioBHList behind_bhs;       /* ... for the end of the next iteration */
     AioTimer *timers;           /* armed, by deadline */
     int64_t timer_fd_ns;        /* what it was last armed for */
     AioTimer *due_timers;       /* being run, by deadline */
@@ -93,8 +94,12 @@ void aio_handlers_walk_end(AioContext *ctx);
 /* aio_timers_run: run what is due now. */
 bool aio_timers_run(AioContext *ctx);
 
-/* aio_bhs_run: run what has been scheduled up to now. */
-bool aio_bhs_run(AioContext *ctx);
+/*
+ * aio_bhs_take_behind: those whose turn is in the iteration that begins.
+ * aio_bhs_run: run what has been scheduled up to now, and @behind.
+ */
+AioBH *aio_bhs_take_behind(AioContext *ctx);
+bool aio_bhs_run(AioContext *ctx, AioBH *behind);
 
 /* aio_bhs_init: empty lists. */
 void aio_bhs_init(AioContext *ctx);
@@ -102,7 +107,7 @@ void aio_bhs_init(AioContext *ctx);
 /* aio_bhs_local_pending: the owner itself has scheduled something. */
 static inline bool aio_bhs_local_pending(const AioContext *ctx)
 {
-    return ctx->local_bhs.first;
+    return ctx->local_bhs.first || ctx->behind_bhs.first;
 }
 
 /* aio_notified: somebody wants the loop to go round. */

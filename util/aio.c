@@ -115,7 +115,7 @@ void aio_context_free(AioContext *ctx)
     }
     assert(aio_context_in_owner(ctx) && !ctx->in_poll);
     /* Until quiet: a one-shot may schedule another. */
-    while (aio_bhs_run(ctx)) {
+    while (aio_bhs_run(ctx, aio_bhs_take_behind(ctx))) {
     }
     assert(LIST_EMPTY(&ctx->handlers) && !ctx->timers);
     aio_context_destroy(ctx);
@@ -312,6 +312,7 @@ bool aio_poll(AioContext *ctx, bool blocking)
 {
     bool progress = false;
     int64_t timeout_ns = 0;
+    AioBH *behind;
     int n;
 
     aio_context_bind(ctx);
@@ -326,9 +327,10 @@ bool aio_poll(AioContext *ctx, bool blocking)
         n = aio_wait(ctx, timeout_ns);
     }
     aio_accept_notification(ctx);
+    behind = aio_bhs_take_behind(ctx);
     progress |= aio_handlers_dispatch(ctx, n);
     progress |= aio_timers_run(ctx);
-    progress |= aio_bhs_run(ctx);
+    progress |= aio_bhs_run(ctx, behind);
     ctx->in_poll = false;
     return progress;
 }

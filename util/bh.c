@@ -4,17 +4,18 @@
  *
  * A bottom half is one word of flags:
  *
- *   QUEUED     linked in one of the two lists.  Whoever sets it links the
+ *   QUEUED     linked in one of the lists.  Whoever sets it links the
  *              bottom half; only the owner clears it, after unlinking.
  *   SCHEDULED  the callback shall run when its turn comes.  Cancelling clears
  *              it and leaves the bottom half linked.
  *   DELETED    to be freed when its turn comes, by the owner.
  *   ONESHOT    nobody holds a pointer: freed after its only run.
  *
- * Two lists: local_bhs belongs to the owner, which links without any atomic
- * operation but the one on the flags, and needs no wake-up; remote_bhs is a
- * stack that others push to with compare-and-swap and the owner takes whole
- * (so there is no ABA problem), turning it round to first-come order.
+ * The lists: local_bhs and behind_bhs belong to the owner, which links without
+ * any atomic operation but the one on the flags, and needs no wake-up;
+ * remote_bhs is a stack that others push to with compare-and-swap and the owner
+ * takes whole (so there is no ABA problem), turning it round to first-come
+ * order.
  *
  * Only the owner frees, so a callback never runs in freed memory; a thread
  * that schedules must only be sure that nobody has deleted the bottom half
@@ -54,11 +55,11 @@ static unsigned bh_clear(AioBH *bh, unsigned flags)
                                      memory_order_acq_rel);
 }
 
-static void bh_push_local(AioContext *ctx, AioBH *bh)
+static void bh_push(AioBHList *list, AioBH *bh)
 {
     bh->next = NULL;
-    *ctx->local_bhs.tail = bh;
-    ctx->local_bhs.tail = &bh->next;
+    *list->tail = bh;
+    list->tail = &bh->next;
 }
 
 /* The release pairs with the acquire in bhs_take_remote(). */
@@ -91,7 +92,7 @@ AioBH *aio_bh_new(AioContext *ctx, AioFunc *fn, void *opaque)
     return bh_alloc(ctx, fn, opaque, 0);
 }
 
-static void bh_schedule_local(AioContext *ctx, AioBH *bh)
+static void bh_schedule_local(AioBHList *list, AioBH *bh)
 {
     /*
      * A plain look suffices here: a run that would clear the flag is this
@@ -102,7 +103,7 @@ static void bh_schedule_local(AioContext *ctx, AioBH *bh)
         return;
     }
     if (!(bh_set(bh, BH_QUEUED | BH_SCHEDULED) & BH_QUEUED)) {
-        bh_push_local(ctx, bh);
+        bh_push(list, bh);
     }
 }
 
@@ -124,10 +125,16 @@ void aio_bh_schedule(AioBH *bh)
     AioContext *ctx = bh->ctx;
 
     if (aio_context_is_mine(ctx)) {
-        bh_schedule_local(ctx, bh);
+        bh_schedule_local(&ctx->local_bhs, bh);
     } else {
         bh_schedule_remote(ctx, bh);
     }
+}
+
+void aio_bh_schedule_behind(AioBH *bh)
+{
+    assert(aio_context_is_mine(bh->ctx));
+    bh_schedule_local(&bh->ctx->behind_bhs, bh);
 }
 
 void aio_bh_schedule_oneshot(AioContext *ctx, AioFunc *fn, void *opaque)
@@ -177,18 +184,24 @@ static AioBH *bhs_take_remote(AioContext *ctx)
     return list;
 }
 
-void aio_bhs_init(AioContext *ctx)
+static void bh_list_init(AioBHList *list)
 {
-    ctx->local_bhs.first = NULL;
-    ctx->local_bhs.tail = &ctx->local_bhs.first;
+    list->first = NULL;
+    list->tail = &list->first;
 }
 
-static AioBH *bhs_take_local(AioContext *ctx)
+void aio_bhs_init(AioContext *ctx)
 {
-    AioBH *list = ctx->local_bhs.first;
+    bh_list_init(&ctx->local_bhs);
+    bh_list_init(&ctx->behind_bhs);
+}
 
-    aio_bhs_init(ctx);
-    return list;
+static AioBH *bhs_take(AioBHList *list)
+{
+    AioBH *first = list->first;
+
+    bh_list_init(list);
+    return first;
 }
 
 static bool bhs_run_list(AioBH *list)
@@ -218,14 +231,21 @@ static bool bhs_run_list(AioBH *list)
     return progress;
 }
 
-bool aio_bhs_run(AioContext *ctx)
+AioBH *aio_bhs_take_behind(AioContext *ctx)
+{
+    return bhs_take(&ctx->behind_bhs);
+}
+
+bool aio_bhs_run(AioContext *ctx, AioBH *behind)
 {
     /* Both first: what the callbacks schedule waits for the next round. */
     AioBH *remote = bhs_take_remote(ctx);
-    AioBH *local = bhs_take_local(ctx);
+    AioBH *local = bhs_take(&ctx->local_bhs);
     bool progress = bhs_run_list(remote);
 
-    return bhs_run_list(local) || progress;
+    progress |= bhs_run_list(local);
+    progress |= bhs_run_list(behind);
+    return progress;
 }
 
 /* ---- waiting for another context ------------------------------------- */

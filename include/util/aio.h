@@ -132,6 +132,15 @@ AioBH *aio_bh_new(AioContext *ctx, AioFunc *fn, void *opaque);
 void aio_bh_schedule(AioBH *bh);
 
 /*
+ * aio_bh_schedule_behind: have it run in the next iteration, behind what that
+ * finds: also behind bottom halves that are scheduled there by handlers and
+ * timers.  For long work that goes on, so that others come in between.
+ *
+ * From a callback of the context.  Nothing changes if it is scheduled already.
+ */
+void aio_bh_schedule_behind(AioBH *bh);
+
+/*
  * aio_bh_cancel: take back a scheduling.
  *
  * Any thread.  From the owner thread the callback is certain not to run

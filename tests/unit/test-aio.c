@@ -92,6 +92,63 @@ static void test_bh_order(void)
 }
 
 /* Without an owner the other list is used; the promise is the same. */
+static void schedule_c(void *opaque)
+{
+    log_letter((void *)"h");
+    aio_bh_schedule(opaque);
+}
+
+/* Behind handlers, timers and what they schedule, one iteration later. */
+static void test_bh_behind(void)
+{
+    AioBH *a = new_bh("a"), *b = new_bh("b"), *c = new_bh("c");
+    AioTimer t;
+
+    aio_context_bind(ctx);
+    aio_timer_init(&t, ctx, schedule_c, c);
+    aio_timer_mod_ns(&t, 0);
+    aio_bh_schedule_behind(a);
+    aio_bh_schedule_behind(b);
+    aio_bh_schedule(a);                 /* is scheduled already */
+    g_assert_true(aio_poll(ctx, true));
+    assert_log("hcab");
+    aio_bh_schedule_behind(a);
+    aio_bh_schedule_behind(b);
+    aio_bh_cancel(a);
+    aio_bh_delete(b);
+    g_assert_false(aio_poll(ctx, false));
+    assert_log("");
+    aio_bh_delete(a);
+    aio_bh_delete(c);
+}
+
+/* A callback has its next turn in the next iteration, behind the others. */
+static void again_behind(void *opaque)
+{
+    AioBH **self = opaque;
+
+    log_letter((void *)"a");
+    aio_bh_schedule_behind(*self);
+}
+
+static void test_bh_behind_again(void)
+{
+    AioBH *a, *b = new_bh("b");
+    AioTimer t;
+
+    a = aio_bh_new(ctx, again_behind, &a);
+    aio_context_bind(ctx);
+    aio_timer_init(&t, ctx, again_behind, &a);
+    aio_timer_mod_ns(&t, 0);
+    g_assert_true(aio_poll(ctx, true));
+    assert_log("a");
+    aio_bh_schedule(b);
+    g_assert_true(aio_poll(ctx, true));
+    assert_log("ba");
+    aio_bh_delete(a);
+    aio_bh_delete(b);
+}
+
 static void test_bh_order_unbound(void)
 {
     AioBH *a = new_bh("a"), *b = new_bh("b"), *c = new_bh("c");
@@ -678,6 +735,8 @@ static const struct {
     { "/aio/bh/once", test_bh_once },
     { "/aio/bh/order", test_bh_order },
     { "/aio/bh/order-unbound", test_bh_order_unbound },
+    { "/aio/bh/behind", test_bh_behind },
+    { "/aio/bh/behind-again", test_bh_behind_again },
     { "/aio/bh/cancel", test_bh_cancel },
     { "/aio/bh/delete-scheduled", test_bh_delete_scheduled },
     { "/aio/bh/delete-in-callback", test_bh_delete_in_callback },
