@@ -5,7 +5,7 @@
  * A pass, when the backend has traffic or the driver has added buffers:
  * frame by frame, top up the window of popped buffers, let the backend write
  * straight into it, fill what the frame used; publish every batch; then stop
- * at the budget (the backend's readiness brings us back), at an empty
+ * at the budget (and go on behind the context's other work), at an empty
  * backend, or without buffers (STARVED: the backend is told to hold its
  * traffic, the ring is armed).
  *
@@ -433,6 +433,16 @@ static RxStep run_counted_pass(VirtIONetRx *rx)
 }
 
 /*
+ * More is there, but it is the others' turn.  The backend may say so as often
+ * as it likes before.
+ */
+static void yield(VirtIONetRx *rx)
+{
+    rx->yields = true;
+    aio_bh_schedule_behind(rx->bh);
+}
+
+/*
  * No buffers: everything popped goes back, and the ring is armed.  The
  * question it answers is whether the driver's index moved since we scanned,
  * so a frame that needs five buffers and finds three does not spin, and does
@@ -447,7 +457,7 @@ static void starve(VirtIONetRx *rx)
     virtio_net_stats_arm(&rx->q, 1, outcome);
     if (outcome == VQ_ARM_CROSSED) {
         virtqueue_park(rx->q.vq);
-        aio_bh_schedule(rx->bh);
+        yield(rx);
         return;
     }
     rx->state = RX_STATE_STARVED;
@@ -476,10 +486,7 @@ static void receive_pass(VirtIONetRx *rx)
         return;
     case RX_FRAME:
     case RX_NOTHING:
-        /* A frame in the spill has no readiness to bring us back */
-        if (rx->pending_bytes) {
-            aio_bh_schedule(rx->bh);
-        }
+        yield(rx);
         return;
     case RX_BROKEN:
         receive_stop(rx);
@@ -491,12 +498,17 @@ static void receive_pass(VirtIONetRx *rx)
 
 static void receive_bh(void *opaque)
 {
-    receive_pass(opaque);
+    VirtIONetRx *rx = opaque;
+
+    rx->yields = false;
+    receive_pass(rx);
 }
 
 void virtio_net_rx_ready(VirtIONetRx *rx)
 {
-    receive_pass(rx);
+    if (!rx->yields) {
+        receive_pass(rx);
+    }
 }
 
 static void rx_kick(void *opaque)
@@ -540,6 +552,7 @@ void virtio_net_rx_quiesce(VirtIONetRx *rx)
 {
     receive_stop(rx);
     aio_bh_cancel(rx->bh);
+    rx->yields = false;
     win_unpop(rx);
     publish(rx, 0);
     virtio_net_coalesce_flush(&rx->q.coalesce);

@@ -279,11 +279,16 @@ static TxPass run_pass(VirtIONetTx *tx)
 
 /* ---- the machine ----------------------------------------------------- */
 
+/* Pass upon pass: whoever shares the context has his turn in between. */
 static void schedule(VirtIONetTx *tx)
 {
     aio_timer_del(&tx->deadline);
+    if (tx->state == TX_STATE_FLUSHING) {
+        aio_bh_schedule_behind(tx->bh);
+    } else {
+        aio_bh_schedule(tx->bh);
+    }
     tx->state = TX_STATE_SCHEDULED;
-    aio_bh_schedule(tx->bh);
 }
 
 static void hold(VirtIONetTx *tx, int64_t deadline_ns)

@@ -33,6 +33,15 @@ static void record_frame(FakeNet *f, const NetPacket *p)
     g_ptr_array_add(f->frames, frame);
 }
 
+/* A packet takes its time, and the others go on. */
+static void spend_time(FakeNet *f)
+{
+    clock_virtual_advance(f->clock, f->packet_ns);
+    if (f->meanwhile) {
+        f->meanwhile(f->meanwhile_opaque);
+    }
+}
+
 static unsigned fake_send(NetQueue *nq, NetPacket *pkts, unsigned n)
 {
     FakeNet *f = fake_of(nq);
@@ -52,6 +61,7 @@ static unsigned fake_send(NetQueue *nq, NetPacket *pkts, unsigned n)
         }
         f->room -= f->room != UINT_MAX;
         f->sent++;
+        spend_time(f);
         if (f->drop_nth && --f->drop_nth == 0) {
             pkts[i].answer = NET_TX_DROPPED;
             continue;
@@ -129,6 +139,7 @@ static NetRecvStatus recv_endless(FakeNet *f, const struct iovec *iov,
 
     g_assert_cmpuint(f->endless, <=, sizeof(zeros));
     *bytes = iov_from_buf(iov, cnt, 0, zeros, f->endless);
+    spend_time(f);
     return *bytes == f->endless ? NET_RECV_PACKET : NET_RECV_DROPPED;
 }
 
@@ -150,6 +161,7 @@ static NetRecvStatus fake_recv(NetQueue *nq, const struct iovec *iov,
     *bytes = iov_from_buf(iov, cnt, 0, in->data, in->bytes);
     status = *bytes == in->bytes ? NET_RECV_PACKET : NET_RECV_DROPPED;
     frame_free(in);
+    spend_time(f);
     return status;
 }
 
@@ -309,6 +321,7 @@ NicHarness *nic_harness_new(const NicOptions *opt)
     h->conf.rx_queue_size = MAX(h->conf.rx_queue_size, h->size);
     h->conf.tx_queue_size = MAX(h->conf.tx_queue_size, h->size);
     h->net = fake_net_new(opt->vnet);
+    h->net->clock = h->clock;
     h->nic = virtio_net_new(&h->conf, &h->net->nb, h->ctx, &err);
     g_assert_no_error(err);
     virtio_net_start(h->nic, &err);

@@ -48,6 +48,11 @@ typedef struct FakeNet {
     void *on_send_opaque;
     void (*on_packet)(unsigned i);  /* ... before its packet @i is looked at */
 
+    Clock *clock;           /* the harness's */
+    int64_t packet_ns;      /* what a packet takes there, either way */
+    void (*meanwhile)(void *opaque);    /* the others, after each */
+    void *meanwhile_opaque;
+
     unsigned sent, batches;
     bool waiting;           /* owes a tx_ready() */
     GPtrArray *frames;      /* FakeFrame, as sent */

@@ -25,7 +25,8 @@
 /*
  * A pass is over after twice the ring in packets, or this many bytes,
  * whichever is first: about 100 us of copying, after which the other
- * direction and the other NICs of the context have their turn.
+ * direction and the other NICs of the context have their turn: the next pass
+ * is behind whatever the event loop finds to do by then.
  */
 #define VIRTIO_NET_PASS_BYTES (512 * 1024)
 
@@ -185,6 +186,7 @@ typedef struct VirtIONetRx {
     /* queue context */
     RxState state;
     AioBH *bh;
+    bool yields;                /* the next pass is the bottom half's */
     unsigned budget_pkts;
 
     VirtQueueElem *win[VIRTQUEUE_MAX_SIZE];
