@@ -78,6 +78,23 @@ static void test_window(void)
     nic_harness_free(h);
 }
 
+/* A window that is full leaves no deadline behind, whatever is next. */
+static void test_window_deadline_ends(void)
+{
+    NicHarness *h = new_with(0, TX_KIND_WINDOW, 0);
+    unsigned w = tx_adaptive_window(policy_of(h));
+
+    publish(h);
+    policy_of(h)->setting = (TxSetting) { TX_KIND_KICK };
+    for (unsigned i = 0; i < w; i++) {
+        publish(h);
+    }
+    assert_idle(h);
+    nic_harness_step(h, NS_PER_MS);
+    g_assert_cmpuint(nic_harness_stat(h, 1, "fires"), ==, 0);
+    nic_harness_free(h);
+}
+
 /* Fewer than W: the deadline, no later than tx-latency from the arm. */
 static void test_window_deadline(void)
 {
@@ -111,6 +128,7 @@ static void test_window_empty(void)
 typedef struct Meanwhile {
     NicHarness *h;
     unsigned packets;
+    unsigned kicks;
 } Meanwhile;
 
 static void publish_quietly(void *opaque)
@@ -119,7 +137,7 @@ static void publish_quietly(void *opaque)
 
     for (; m->packets; m->packets--) {
         nic_harness_send(m->h, 0, 60);
-        nic_harness_kick(m->h, 1);
+        m->kicks += nic_harness_kick(m->h, 1);
     }
 }
 
@@ -131,7 +149,7 @@ static void test_window_during_pass(void)
 {
     NicHarness *h = new_with(0, TX_KIND_WINDOW, 0);
     unsigned w = tx_adaptive_window(policy_of(h));
-    Meanwhile m = { h, 3 };
+    Meanwhile m = { .h = h, .packets = 3 };
     unsigned sent = h->net->sent;
 
     h->net->on_send = publish_quietly;
@@ -142,6 +160,25 @@ static void test_window_during_pass(void)
         g_assert_false(publish(h));
     }
     g_assert_true(publish(h));
+    nic_harness_free(h);
+}
+
+/* A deadline's pass: the window is given up, and kicks nobody. */
+static void test_window_deadline_quiet(void)
+{
+    NicHarness *h = new_with(0, TX_KIND_WINDOW, 0);
+    unsigned w = tx_adaptive_window(policy_of(h));
+    Meanwhile m = { .h = h, .packets = w };
+    unsigned sent;
+
+    publish(h);
+    sent = h->net->sent;
+    publish(h);
+    h->net->on_send = publish_quietly;
+    h->net->on_send_opaque = &m;
+    nic_harness_step(h, 320 * NS_PER_US);
+    g_assert_cmpuint(h->net->sent, ==, sent + 1 + w);
+    g_assert_cmpuint(m.kicks, ==, 0);
     nic_harness_free(h);
 }
 
@@ -189,9 +226,9 @@ static void test_window_flags(void)
 /* ---- DELAY and HOLD -------------------------------------------------- */
 
 /* The kick starts the wait; more packets join, without kicks. */
-static void test_delay(void)
+static void check_delay(uint64_t features)
 {
-    NicHarness *h = new_with(0, TX_KIND_DELAY, TX_STEPS - 1);
+    NicHarness *h = new_with(features, TX_KIND_DELAY, TX_STEPS - 1);
     unsigned sent = h->net->sent;
     int64_t wait_ns = tx_adaptive_wait_ns(policy_of(h));
 
@@ -206,6 +243,12 @@ static void test_delay(void)
     g_assert_cmpuint(h->net->sent, ==, sent + 2);
     assert_idle(h);
     nic_harness_free(h);
+}
+
+static void test_delay(void)
+{
+    check_delay(NH_MODERN);
+    check_delay(NH_MODERN & ~VH_EVENT_IDX);
 }
 
 /* The pass starts the wait; only an empty one asks for a kick. */
@@ -250,6 +293,19 @@ static void test_late(void)
     }
     a->setting.step = TX_STEPS - 1;
     g_assert_cmpint(tx_adaptive_kind(a), ==, TX_KIND_KICK);
+    nic_harness_free(h);
+}
+
+/* What a deadline was late comes off the next wait. */
+static void test_late_deadline(void)
+{
+    NicHarness *h = new_with(0, TX_KIND_HOLD, TX_STEPS - 1);
+    int64_t wait_ns = tx_adaptive_wait_ns(policy_of(h));
+
+    publish(h);
+    nic_harness_step(h, wait_ns + 40 * NS_PER_US);
+    g_assert_cmpint(policy_of(h)->late_ns, >, 0);
+    g_assert_cmpint(tx_adaptive_wait_ns(policy_of(h)), <, wait_ns);
     nic_harness_free(h);
 }
 
@@ -436,6 +492,10 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/tx-adaptive/window", test_window);
     g_test_add_func("/tx-adaptive/window/deadline", test_window_deadline);
+    g_test_add_func("/tx-adaptive/window/deadline-quiet",
+                    test_window_deadline_quiet);
+    g_test_add_func("/tx-adaptive/window/deadline-ends",
+                    test_window_deadline_ends);
     g_test_add_func("/tx-adaptive/window/empty", test_window_empty);
     g_test_add_func("/tx-adaptive/window/during-pass",
                     test_window_during_pass);
@@ -445,6 +505,7 @@ int main(int argc, char **argv)
     g_test_add_func("/tx-adaptive/delay", test_delay);
     g_test_add_func("/tx-adaptive/hold", test_hold);
     g_test_add_func("/tx-adaptive/late", test_late);
+    g_test_add_func("/tx-adaptive/late-deadline", test_late_deadline);
     g_test_add_func("/tx-adaptive/stop", test_stop);
     g_test_add_func("/tx-adaptive/full", test_full);
     g_test_add_func("/tx-adaptive/polling", test_polling);

@@ -78,9 +78,9 @@ static void add_on_send(void *opaque)
 }
 
 /* While the host has work, no kick; what comes meanwhile is not lost. */
-static void test_no_kick_while_flushing(void)
+static void check_no_kick_while_flushing(uint64_t features)
 {
-    NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
+    NicHarness *h = nic_harness_new(&(NicOptions) { .features = features });
     AddOnSend a = { .h = h, .left = 50, .tag = 1 };
 
     h->net->on_send = add_on_send;
@@ -91,6 +91,12 @@ static void test_no_kick_while_flushing(void)
     assert_sent_tags(h, 0, 51);
     g_assert_cmpuint(a.kicks, ==, 0);
     nic_harness_free(h);
+}
+
+static void test_no_kick_while_flushing(void)
+{
+    check_no_kick_while_flushing(NH_MODERN);
+    check_no_kick_while_flushing(NH_MODERN & ~VH_EVENT_IDX);
 }
 
 /* F22/F23: a full ring leaves whatever the budget, with one kick. */
@@ -147,6 +153,39 @@ static void test_budget_is_fair(void)
     g_assert_cmpuint(nic_harness_stat(h, 1, "flush_budget"), ==, 1);
     nic_harness_run(h);
     assert_sent_tags(h, 0, 256);
+    nic_harness_free(h);
+}
+
+/* ---- polling ---------------------------------------------------------- */
+
+/* Between begin and end nobody kicks; what came while it ended is found. */
+static void test_polling(void)
+{
+    const AioHandlerOps *ops = &virtio_net_tx_kick_ops;
+    NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
+    VirtIONetTx *tx = &h->nic->pairs[0]->tx;
+
+    ops->poll_begin(tx);
+    g_assert_false(ops->poll(tx));
+    g_assert_false(ops->poll_end(tx));
+    nic_harness_send(h, 0, 60);
+    g_assert_true(nic_harness_kick(h, 1));
+    nic_harness_run(h);
+    assert_sent_tags(h, 0, 1);
+
+    ops->poll_begin(tx);
+    nic_harness_send(h, 1, 60);
+    g_assert_false(nic_harness_kick(h, 1));
+    g_assert_true(ops->poll(tx));
+    nic_harness_run(h);
+    assert_sent_tags(h, 0, 2);
+
+    ops->poll_begin(tx);
+    nic_harness_send(h, 2, 60);
+    g_assert_false(nic_harness_kick(h, 1));
+    g_assert_true(ops->poll_end(tx));
+    nic_harness_run(h);
+    assert_sent_tags(h, 0, 3);
     nic_harness_free(h);
 }
 
@@ -277,6 +316,22 @@ static void test_pending(void)
 }
 
 /* Stop with a backend that is full: un-popped, sent after the restart. */
+/* A stop between two passes: nothing of the queue is left in the context. */
+static void test_stop_while_scheduled(void)
+{
+    NicHarness *h = nic_harness_new(&(NicOptions) { .props = "x-txburst=1" });
+
+    nic_harness_send(h, 0, 60);
+    nic_harness_send(h, 1, 60);
+    nic_harness_kick(h, 1);
+    aio_poll(h->ctx, false);
+    g_assert_cmpuint(h->net->sent, ==, 1);
+    g_assert_cmpuint(virtio_net_queue_stop(h->nic, 1), ==, 1);
+    g_assert_false(aio_poll(h->ctx, false));
+    g_assert_cmpuint(h->net->sent, ==, 1);
+    nic_harness_free(h);
+}
+
 static void test_stop_while_full(void)
 {
     NicHarness *h = nic_harness_new(&(NicOptions) { 0 });
@@ -484,23 +539,24 @@ static void test_most_pieces(void)
     nic_harness_free(h);
 }
 
-/* A packet of 1024 pieces in a table at @table; its bytes are @fill. */
-static void send_pieces(NicHarness *h, uint64_t table, uint8_t fill)
+/* A packet of so many pieces in a table at @table; its bytes are @fill. */
+static void send_pieces(NicHarness *h, uint64_t table, unsigned pieces,
+                        uint8_t fill)
 {
     struct vring_desc *desc = nic_harness_ptr(h, table);
     uint64_t buf = table + 0x8000;
 
     memset(nic_harness_ptr(h, buf), fill, 0x1000);
     memset(nic_harness_ptr(h, buf), 0, NH_HDR);
-    for (unsigned i = 0; i < 1024; i++) {
+    for (unsigned i = 0; i < pieces; i++) {
         desc[i] = (struct vring_desc) {
             .addr = GUINT64_TO_LE(buf + (i ? NH_HDR + i : 0)),
             .len = GUINT32_TO_LE(i ? 1 : NH_HDR + 1),
-            .flags = GUINT16_TO_LE(i < 1023 ? VRING_DESC_F_NEXT : 0),
+            .flags = GUINT16_TO_LE(i < pieces - 1 ? VRING_DESC_F_NEXT : 0),
             .next = GUINT16_TO_LE(i + 1),
         };
     }
-    vring_driver_add(&h->tx, table, 1024 * sizeof(*desc),
+    vring_driver_add(&h->tx, table, pieces * sizeof(*desc),
                      VRING_DESC_F_INDIRECT);
 }
 
@@ -513,7 +569,7 @@ static void test_pieces_pending(void)
 
     h->net->pending = true;
     for (unsigned i = 0; i < 3; i++) {
-        send_pieces(h, NH_TX_BUF + i * 0x10000, 1 + i);
+        send_pieces(h, NH_TX_BUF + i * 0x10000, 1024, 1 + i);
     }
     nic_harness_kick(h, 1);
     for (unsigned i = 0; i < 3; i++) {
@@ -527,6 +583,32 @@ static void test_pieces_pending(void)
     }
     nic_harness_run(h);
     g_assert_cmpuint(nic_harness_tx_used(h), ==, 3);
+    nic_harness_free(h);
+}
+
+/*
+ * Chains in flight that leave no room for the next one: it waits for them to
+ * complete, and nobody spins meanwhile.
+ */
+static void test_pieces_fill_pool(void)
+{
+    NicHarness *h = nic_harness_new(&(NicOptions) { .size = 1024,
+                                                    .vnet = true });
+
+    h->net->pending = true;
+    for (unsigned i = 0; i < 12; i++) {
+        send_pieces(h, NH_TX_BUF + i * 0x10000, 1000, 1 + i);
+    }
+    nic_harness_kick(h, 1);
+    aio_poll(h->ctx, false);
+    g_assert_cmpuint(h->net->sent, <, 12);
+    g_assert_false(aio_poll(h->ctx, false));
+    while (!g_queue_is_empty(h->net->cookies)) {
+        fake_net_complete(h->net, NET_TX_DONE);
+        nic_harness_run(h);
+    }
+    g_assert_cmpuint(h->net->sent, ==, 12);
+    g_assert_cmpuint(nic_harness_tx_used(h), ==, 12);
     nic_harness_free(h);
 }
 
@@ -634,11 +716,13 @@ int main(int argc, char **argv)
                     test_no_kick_while_flushing);
     g_test_add_func("/net/tx/burst", test_burst);
     g_test_add_func("/net/tx/budget-is-fair", test_budget_is_fair);
+    g_test_add_func("/net/tx/polling", test_polling);
     g_test_add_func("/net/tx/timer/period", test_timer_waits_its_period);
     g_test_add_func("/net/tx/timer/spurious-kick", test_timer_spurious_kick);
     g_test_add_func("/net/tx/timer/property", test_timer_property);
     g_test_add_func("/net/tx/full/resume", test_full_and_resume);
     g_test_add_func("/net/tx/full/stop", test_stop_while_full);
+    g_test_add_func("/net/tx/scheduled/stop", test_stop_while_scheduled);
     g_test_add_func("/net/tx/host-drop", test_host_drop);
     g_test_add_func("/net/tx/pending", test_pending);
     g_test_add_func("/net/tx/link-down", test_link_down);
@@ -649,6 +733,7 @@ int main(int argc, char **argv)
     g_test_add_func("/net/tx/too-long", test_too_long);
     g_test_add_func("/net/tx/most-pieces", test_most_pieces);
     g_test_add_func("/net/tx/pieces-pending", test_pieces_pending);
+    g_test_add_func("/net/tx/pieces-fill-pool", test_pieces_fill_pool);
     g_test_add_func("/net/tx/broken", test_broken);
     g_test_add_func("/net/tx/new-map", test_new_map);
     g_test_add_func("/net/tx/features", test_features);

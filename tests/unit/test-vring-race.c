@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The two places where a ring can lose a wake-up, run by two threads (F20).
+ * The places where a ring can lose a wake-up, run by two threads (F20).
  *
  *   device                          driver
  *   store what it is to be woken by store its index
@@ -8,7 +8,8 @@
  *   load the driver's index         load what the device wants
  *
  * Without one of the barriers both loads may miss the other's store: the
- * device sleeps and the driver does not kick.  The same with the roles
+ * device sleeps and the driver does not kick.  The same when the ring is left
+ * to an owner who looks at it once and then sleeps; and with the roles
  * exchanged for calls.
  *
  * The two halves are run at the same time over a row of rings, then the
@@ -161,6 +162,21 @@ static const LitmusCase kick_case = {
     .reset = kick_reset,
 };
 
+/* ---- hand-over: disarm against expose ------------------------------------ */
+
+static void disarm_device(Litmus *l, unsigned i)
+{
+    virtqueue_disarm(l->h[i]->vq);
+    l->device_sleeps[i] = !virtqueue_avail_moved(l->h[i]->vq);
+}
+
+static const LitmusCase disarm_case = {
+    .device = disarm_device,
+    .driver = kick_driver,
+    .lost = kick_lost,
+    .reset = kick_reset,
+};
+
 /* ---- calls: publish against enable -------------------------------------- */
 
 static void call_device(Litmus *l, unsigned i)
@@ -209,6 +225,11 @@ static const LitmusCase call_case = {
 static void test_kick(gconstpointer features)
 {
     run_litmus(&kick_case, *(const uint64_t *)features);
+}
+
+static void test_disarm(gconstpointer features)
+{
+    run_litmus(&disarm_case, *(const uint64_t *)features);
 }
 
 static void test_call(gconstpointer features)
@@ -346,6 +367,8 @@ int main(int argc, char **argv)
     }
     g_test_add_data_func("/vring/race/kick-flags", &flags_only, test_kick);
     g_test_add_data_func("/vring/race/kick-event", &event_idx, test_kick);
+    g_test_add_data_func("/vring/race/disarm-flags", &flags_only, test_disarm);
+    g_test_add_data_func("/vring/race/disarm-event", &event_idx, test_disarm);
     g_test_add_data_func("/vring/race/call-flags", &flags_only, test_call);
     g_test_add_data_func("/vring/race/call-event", &event_idx, test_call);
 #ifndef VRING_TEST_NO_BARRIER
