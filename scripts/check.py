@@ -9,7 +9,8 @@ check:       static checks, unit tests, the model, each fuzzer for 15 s, real
              guests on the distribution's QEMU, foreign drivers.
 check-slow:  the same with 60 s a fuzzer, longer stresses and on the newer QEMU
              as well, then the unit tests built with gcc, clang,
-             address+undefined and thread sanitizers.
+             address+undefined and thread sanitizers, then seeded faults that
+             they have to notice.
 
 States: a step that cannot be prepared because a package mirror is out of
 reach (exit status 77 of its script) is a skip that names the reason.  A
@@ -110,11 +111,26 @@ def check_variant(tally, builddir, label, options, env, multiplier):
                        env={**LONG_STRESS, **env}, multiplier=multiplier)
 
 
+def check_mutations(tally):
+    print('=== mutation', flush=True)
+    lines = []
+    with subprocess.Popen(['tests/mutation/run-mutations.py'], cwd=TOP,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          text=True) as process:
+        for line in process.stdout:
+            print(line, end='', flush=True)
+            lines.append(line)
+    _, failed = testlog.count_tap(tally, 'mutation', ''.join(lines))
+    if process.returncode and not failed:
+        tally.fail('mutation', f'exit status {process.returncode}')
+
+
 def check_slow(tally, builddir):
     check(tally, builddir, fuzz_seconds=60, all_qemus=True)
     for label, options, env, multiplier in VARIANTS:
         check_variant(tally, os.path.join(builddir, 'slow-' + label), label,
                       options, env, multiplier)
+    check_mutations(tally)
 
 
 def main():
