@@ -5,6 +5,7 @@
  * A wake-up from sleep costs some ten microseconds; looking costs CPU.  The
  * window follows the arrivals (see the header), the credit caps what wrong
  * guesses may cost.  A wait ended by a timer within max_ns teaches nothing.
+ * An involuntary switch while polling says that somebody else wants the CPU.
  *
  * While polling, other threads see notify_me == false, so their aio_notify()
  * makes no system call.
@@ -46,6 +47,7 @@ void aio_poll_account(AioPollState *s, AioPollEnd end, int64_t polled_ns,
 {
     if (end == AIO_POLL_HIT) {
         s->credit_ns += s->max_ns;
+        s->penalty_ns -= s->penalty_ns / AIO_POLL_PENALTY_HITS;
     } else {
         s->credit_ns -= polled_ns;
         s->credit_ns += (waited_ns - polled_ns) / AIO_POLL_SLEEP_SHARE;
@@ -56,6 +58,13 @@ void aio_poll_account(AioPollState *s, AioPollEnd end, int64_t polled_ns,
         }
     }
     s->credit_ns = MIN(s->credit_ns, AIO_POLL_CREDIT_MAX * s->max_ns);
+}
+
+void aio_poll_preempted(AioPollState *s)
+{
+    s->penalty_ns = CLAMP(2 * s->penalty_ns, s->max_ns,
+                          AIO_POLL_PENALTY_MAX * s->max_ns);
+    s->credit_ns = MIN(s->credit_ns, 0) - s->penalty_ns;
 }
 
 /* ---- the loop -------------------------------------------------------- */

@@ -35,6 +35,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -275,6 +276,34 @@ static int64_t aio_timeout_ns(const AioContext *ctx)
     return clock_is_virtual(ctx->clock) ? -1 : deadline_ns - now_ns;
 }
 
+/*
+ * How often the kernel took the CPU from this thread, which wanted it.  On a
+ * virtual clock other threads' doings are no part of what happens.
+ */
+static long aio_involuntary_switches(const AioContext *ctx)
+{
+    struct rusage usage;
+
+    if (clock_is_virtual(ctx->clock)) {
+        return 0;
+    }
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nivcsw;
+}
+
+/* Sleep, after polling in vain for @polled_ns since @start_ns. */
+static int aio_wait_learning(AioContext *ctx, int64_t timeout_ns,
+                             int64_t start_ns, int64_t polled_ns)
+{
+    int n = aio_wait(ctx, timeout_ns);
+    /* A lone event at a deadline is the timerfd's. */
+    bool timed_out = n <= 1 && !aio_notified(ctx) && aio_timeout_ns(ctx) == 0;
+
+    aio_poll_account(&ctx->poll, timed_out ? AIO_POLL_TIMER : AIO_POLL_EVENT,
+                     polled_ns, clock_now_ns(clock_monotonic()) - start_ns);
+    return n;
+}
+
 /* A wait that polls first, and learns. */
 static int aio_wait_polling(AioContext *ctx, int64_t timeout_ns,
                             bool *progress)
@@ -282,27 +311,30 @@ static int aio_wait_polling(AioContext *ctx, int64_t timeout_ns,
     const Clock *real = clock_monotonic();
     int64_t start_ns = clock_now_ns(real);
     int64_t window_ns = aio_poll_window_ns(&ctx->poll);
-    int64_t polled_ns = 0;
-    bool timed_out;
+    int64_t polled_ns;
+    bool hit, preempted;
+    long switches;
     int n;
 
     if (timeout_ns > 0) {
         window_ns = MIN(window_ns, timeout_ns);
     }
-    if (window_ns) {
-        if (aio_busy_poll(ctx, start_ns + window_ns, progress)) {
-            polled_ns = clock_now_ns(real) - start_ns;
-            aio_poll_account(&ctx->poll, AIO_POLL_HIT, polled_ns, polled_ns);
-            return aio_wait(ctx, 0);
-        }
-        polled_ns = clock_now_ns(real) - start_ns;
-        timeout_ns = aio_timeout_ns(ctx);
+    if (!window_ns) {
+        return aio_wait_learning(ctx, timeout_ns, start_ns, 0);
     }
-    n = aio_wait(ctx, timeout_ns);
-    /* A lone event at a deadline is the timerfd's. */
-    timed_out = n <= 1 && !aio_notified(ctx) && aio_timeout_ns(ctx) == 0;
-    aio_poll_account(&ctx->poll, timed_out ? AIO_POLL_TIMER : AIO_POLL_EVENT,
-                     polled_ns, clock_now_ns(real) - start_ns);
+    switches = aio_involuntary_switches(ctx);
+    hit = aio_busy_poll(ctx, start_ns + window_ns, progress);
+    preempted = aio_involuntary_switches(ctx) != switches;
+    polled_ns = clock_now_ns(real) - start_ns;
+    if (hit) {
+        aio_poll_account(&ctx->poll, AIO_POLL_HIT, polled_ns, polled_ns);
+        n = aio_wait(ctx, 0);
+    } else {
+        n = aio_wait_learning(ctx, aio_timeout_ns(ctx), start_ns, polled_ns);
+    }
+    if (preempted) {
+        aio_poll_preempted(&ctx->poll);
+    }
     return n;
 }
 

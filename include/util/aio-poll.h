@@ -15,6 +15,12 @@
  *     polled in vain <= 4 * max_ns + hits * max_ns + slept / 16
  *
  * plus one pass over the handlers.
+ *
+ * Hits do not tell what polling takes from others.  A thread that the kernel
+ * takes off its CPU while it polls keeps somebody else waiting for that CPU,
+ * such as the vCPU whose packets it looks for; so each time costs credit,
+ * twice as much as the time before, and polling rests until sleep has paid
+ * for it.
  */
 #ifndef UTIL_AIO_POLL_H
 #define UTIL_AIO_POLL_H
@@ -31,10 +37,15 @@
 #define AIO_POLL_CREDIT_START   4
 #define AIO_POLL_CREDIT_MAX     16
 
+/* The most that one preemption costs, in max_ns; hits until it costs 1/e. */
+#define AIO_POLL_PENALTY_MAX    256
+#define AIO_POLL_PENALTY_HITS   64
+
 typedef struct AioPollState {
     int64_t max_ns;         /* 0: polling is off */
     int64_t window_ns;      /* 0 .. max_ns */
-    int64_t credit_ns;      /* may be below zero by one overshoot */
+    int64_t credit_ns;      /* below zero by an overshoot or a penalty */
+    int64_t penalty_ns;     /* what the last preemption cost, or less */
 } AioPollState;
 
 /* What ended a wait. */
@@ -57,5 +68,11 @@ int64_t aio_poll_window_ns(const AioPollState *s);
  */
 void aio_poll_account(AioPollState *s, AioPollEnd end, int64_t polled_ns,
                       int64_t waited_ns);
+
+/*
+ * aio_poll_preempted: the thread was switched involuntarily while it polled.
+ * After aio_poll_account() for the same wait.
+ */
+void aio_poll_preempted(AioPollState *s);
 
 #endif /* UTIL_AIO_POLL_H */

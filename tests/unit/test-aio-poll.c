@@ -2,6 +2,9 @@
 /*
  * Adaptive polling: the pure decision, then the loop around it.
  */
+#include <sched.h>
+#include <sys/resource.h>
+
 #include "util/aio-poll.h"
 #include "util/aio.h"
 #include "util/event-notifier.h"
@@ -102,6 +105,75 @@ static void test_credit(void)
         aio_poll_account(&s, AIO_POLL_HIT, 100, 100);
     }
     g_assert_cmpint(s.credit_ns, ==, AIO_POLL_CREDIT_MAX * MAX_NS);
+}
+
+/* Twice as much each time, up to a limit; sleep pays it back. */
+static void test_preempted(void)
+{
+    AioPollState s = {
+        .max_ns = MAX_NS,
+        .window_ns = MAX_NS,
+        .credit_ns = AIO_POLL_CREDIT_MAX * MAX_NS,
+    };
+
+    aio_poll_preempted(&s);
+    g_assert_cmpint(aio_poll_window_ns(&s), ==, 0);
+    aio_poll_account(&s, AIO_POLL_TIMER, 0, 16 * MAX_NS);
+    g_assert_cmpint(s.credit_ns, ==, 0);
+    s.window_ns = MAX_NS;
+    aio_poll_account(&s, AIO_POLL_EVENT, 0, MAX_NS);
+    g_assert_cmpint(aio_poll_window_ns(&s), >, 0);
+    s.credit_ns = MAX_NS;
+    aio_poll_preempted(&s);
+    g_assert_cmpint(s.credit_ns, ==, -2 * MAX_NS);
+    for (unsigned i = 0; i < 20; i++) {
+        s.credit_ns = MAX_NS;
+        aio_poll_preempted(&s);
+    }
+    g_assert_cmpint(s.credit_ns, ==, -AIO_POLL_PENALTY_MAX * MAX_NS);
+}
+
+/* What others wanted long ago does not count for ever. */
+static void test_preempted_forgotten(void)
+{
+    AioPollState s;
+
+    aio_poll_state_init(&s, MAX_NS);
+    for (unsigned i = 0; i < 20; i++) {
+        aio_poll_preempted(&s);
+    }
+    for (unsigned i = 0; i < 1000; i++) {
+        aio_poll_account(&s, AIO_POLL_HIT, 100, 100);
+    }
+    s.credit_ns = 0;
+    aio_poll_preempted(&s);
+    g_assert_cmpint(s.credit_ns, ==, -MAX_NS);
+}
+
+/*
+ * However well polling hits: if others want the CPU in each phase, it rests
+ * for nearly all of the time.
+ */
+static void test_preempted_always(void)
+{
+    int64_t polled_ns = 0, slept_ns = 0;
+    AioPollState s;
+
+    aio_poll_state_init(&s, MAX_NS);
+    for (unsigned i = 0; i < 100000; i++) {
+        int64_t window_ns = aio_poll_window_ns(&s);
+
+        if (window_ns >= MAX_NS / 2) {
+            polled_ns += MAX_NS / 2;
+            aio_poll_account(&s, AIO_POLL_HIT, MAX_NS / 2, MAX_NS / 2);
+            aio_poll_preempted(&s);
+        } else {
+            slept_ns += MAX_NS / 2;
+            aio_poll_account(&s, AIO_POLL_EVENT, 0, MAX_NS / 2);
+        }
+    }
+    g_assert_cmpint(polled_ns, >, 0);
+    g_assert_cmpint(polled_ns, <, slept_ns / 1000);
 }
 
 /* The bound the header states, for arrivals meant to fool the policy. */
@@ -406,6 +478,65 @@ static void test_loop_deadline(void)
     ctx = saved;
 }
 
+static gpointer want_the_cpu(gpointer until)
+{
+    while (!g_atomic_int_get((gint *)until)) {
+    }
+    return NULL;
+}
+
+static void poll_until_switched(Source *s)
+{
+    struct rusage before, now;
+
+    getrusage(RUSAGE_THREAD, &before);
+    do {
+        getrusage(RUSAGE_THREAD, &now);
+    } while (now.ru_nivcsw == before.ru_nivcsw);
+    s->in_poll = NULL;
+}
+
+/* Both threads on the CPU that the caller is on. */
+static GThread *begin_competitor(cpu_set_t *saved, gint *until)
+{
+    cpu_set_t one;
+
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    sched_getaffinity(0, sizeof(*saved), saved);
+    sched_setaffinity(0, sizeof(one), &one);
+    return g_thread_new("competitor", want_the_cpu, until);
+}
+
+/* Somebody else wants the CPU: the next wait is a sleep, although we hit. */
+static void test_loop_preempted(void)
+{
+    AioContext *saved_ctx = ctx;
+    GThread *competitor;
+    cpu_set_t saved;
+    gint until = 0;
+    Source s;
+
+    ctx = aio_context_new("real", clock_monotonic(), NULL);
+    aio_context_set_poll_max_ns(ctx, NS_PER_SEC);
+    source_init(&s);
+    warm_up(&s);
+    competitor = begin_competitor(&saved, &until);
+    s.in_poll = poll_until_switched;
+    s.poll_hit = true;
+    g_assert_true(aio_poll(ctx, true));
+    assert_log("<p>");
+    event_notifier_set(&s.e);
+    g_assert_true(aio_poll(ctx, true));
+    assert_log("r");
+    g_atomic_int_set(&until, 1);
+    g_thread_join(competitor);
+    sched_setaffinity(0, sizeof(saved), &saved);
+    source_cleanup(&s);
+    aio_context_free(ctx);
+    ctx = saved_ctx;
+}
+
 static const struct {
     const char *path;
     void (*fn)(void);
@@ -418,6 +549,7 @@ static const struct {
     { "/aio-poll/loop/delete", test_loop_delete },
     { "/aio-poll/loop/add", test_loop_add },
     { "/aio-poll/loop/deadline", test_loop_deadline },
+    { "/aio-poll/loop/preempted", test_loop_preempted },
 };
 
 static void run_loop_case(const void *opaque)
@@ -445,6 +577,10 @@ int main(int argc, char **argv)
     g_test_add_func("/aio-poll/credit", test_credit);
     g_test_add_func("/aio-poll/waste", test_waste);
     g_test_add_func("/aio-poll/steady", test_steady);
+    g_test_add_func("/aio-poll/preempted", test_preempted);
+    g_test_add_func("/aio-poll/preempted-forgotten",
+                    test_preempted_forgotten);
+    g_test_add_func("/aio-poll/preempted-always", test_preempted_always);
     for (size_t i = 0; i < G_N_ELEMENTS(loop_tests); i++) {
         g_test_add_data_func(loop_tests[i].path, &loop_tests[i].fn,
                              run_loop_case);

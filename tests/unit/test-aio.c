@@ -91,7 +91,6 @@ static void test_bh_order(void)
     aio_bh_delete(c);
 }
 
-/* Without an owner the other list is used; the promise is the same. */
 static void schedule_c(void *opaque)
 {
     log_letter((void *)"h");
@@ -149,6 +148,7 @@ static void test_bh_behind_again(void)
     aio_bh_delete(b);
 }
 
+/* Without an owner the other list is used; the promise is the same. */
 static void test_bh_order_unbound(void)
 {
     AioBH *a = new_bh("a"), *b = new_bh("b"), *c = new_bh("c");
