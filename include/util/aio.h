@@ -14,8 +14,9 @@
  * timer), run ready handlers, run due timers, run the bottom halves that were
  * scheduled before this point.  A bottom half that is scheduled while bottom
  * halves run waits for the next iteration, behind handlers and timers: that
- * is what makes rescheduling fair.  An iteration makes one system call; with
- * work at hand it only looks, it does not sleep.
+ * is what makes rescheduling fair.  Last are those of an earlier iteration that
+ * were scheduled with aio_bh_schedule_behind().  An iteration makes one system
+ * call; with work at hand it only looks, it does not sleep.
  *
  * The owner thread's timer slack is set to its minimum by aio_context_bind().
  */
@@ -100,8 +101,9 @@ void aio_notify(AioContext *ctx);
  * @max_ns: longest time to poll before a wait; 0 switches polling off
  *
  * The time adapts between 0 and @max_ns to how long events really take to
- * arrive (see util/aio-poll.h).  With a virtual clock a phase is one pass.
- * Owner.
+ * arrive (see util/aio-poll.h), and rests when the kernel takes the CPU from
+ * the polling thread, which costs two getrusage() per phase.  With a virtual
+ * clock a phase is one pass.  Owner.
  */
 void aio_context_set_poll_max_ns(AioContext *ctx, int64_t max_ns);
 
