@@ -13,13 +13,14 @@
  * Both get windows of measurement in turn, A B A B A, and each B is compared
  * with the mean of its neighbours, so that a load which grows by itself does
  * not count.  The comparison goes on until the mean difference is clear of
- * its own scatter, or until there are PAIRS of them:
+ * its own scatter, or until there are enough of them for once:
  *
  *   BETTER  the challenger is taken;
  *   WORSE   it is not;
  *   EQUAL   the load does not depend on it.  Of two holds the shorter is
  *           taken.  A hold as good as kicks means a sender that does not
- *           wait: it gets a WINDOW, with few kicks and few deadlines.
+ *           wait: it gets a WINDOW, with few kicks and few deadlines;
+ *   UNKNOWN the setting stays, and next time the comparison goes on.
  *
  * What a comparison costs is paid from a credit, a share of the time that
  * passes, so that however the load behaves only that share is lost.  When all
@@ -32,6 +33,8 @@
  * sent, per second.
  */
 #include "hw/net/virtio-net-tx-adaptive.h"
+
+#include <string.h>
 
 #include <glib.h>
 
@@ -73,7 +76,11 @@
 
 /* Windows in a row that are unlike the known load; another load altogether. */
 #define STRANGE         3
+#define STRANGE_MIN     400     /* 3 : 2 */
 #define COLLAPSE        3
+
+/* What a first deadline may be late, for all that is known. */
+#define LATE_FIRST_NS   (20 * NS_PER_US)
 
 /* A wait shorter than this, or than a wake-up, is a kick by other means. */
 #define WAIT_MIN_NS     (10 * NS_PER_US)
@@ -81,7 +88,7 @@
 /* WINDOW: arms until it is judged, and the deadlines that may be among 64 of
  * them. */
 #define WINDOW_ARMS     32
-#define SPARE_FIRST     10
+#define SPARE_FIRST     12
 #define SPARE_MAX       24
 
 /* ---- what a setting means -------------------------------------------- */
@@ -115,6 +122,11 @@ static TxSetting hold(unsigned step)
 static bool is_same(TxSetting a, TxSetting b)
 {
     return a.kind == b.kind && a.step == b.step;
+}
+
+static unsigned index_of(TxSetting s)
+{
+    return TX_STEPS * s.kind + s.step;
 }
 
 static bool has_step(TxSetting s)
@@ -198,12 +210,18 @@ void tx_adaptive_armed(TxAdaptive *a)
     a->arms++;
 }
 
+/*
+ * A wake-up far later than the others says that the host had something else
+ * to do, not how late the next one will be: it counts as twice what is known.
+ */
 void tx_adaptive_fired(TxAdaptive *a, int64_t late_ns, bool armed)
 {
+    int64_t most = 2 * a->late_ns + LATE_FIRST_NS;
+
     a->fires += armed;
     a->was_fired = true;
     if (late_ns > a->late_ns) {
-        a->late_ns += (late_ns - a->late_ns + 7) / 8;
+        a->late_ns += (MIN(late_ns, most) - a->late_ns + 7) / 8;
     } else {
         a->late_ns -= (a->late_ns - late_ns) / 64;
     }
@@ -360,8 +378,15 @@ static void begin_window(TxAdaptive *a, int64_t now_ns, uint64_t peer_work)
     }
 }
 
+/* Another load, or another setting: what was compared says nothing now. */
+static void forget_comparisons(TxAdaptive *a)
+{
+    memset(a->open, 0, sizeof(a->open));
+}
+
 static void begin_load(TxAdaptive *a)
 {
+    forget_comparisons(a);
     a->setting = kick();
     a->candidate = 0;
     leave_comparison(a);
@@ -369,6 +394,7 @@ static void begin_load(TxAdaptive *a)
     a->fires = 0;
     a->known_rate = 0;
     a->strange = 0;
+    a->slow = 0;
     a->backoff_ns = 0;
     a->retry_ns = 0;
 }
@@ -384,6 +410,7 @@ static void rest(TxAdaptive *a, int64_t now_ns)
 
 static void become(TxAdaptive *a, TxSetting setting, int64_t now_ns)
 {
+    forget_comparisons(a);
     a->setting = setting;
     a->candidate = 0;
     a->strange = 0;
@@ -435,6 +462,9 @@ static void end_comparison(TxAdaptive *a, TxVerdict v, int64_t now_ns)
     TxSetting setting = a->setting;
 
     leave_comparison(a);
+    a->variance = tx_comparison_end(&a->cmp);
+    a->open[index_of(a->challenger)] = v == TX_VERDICT_UNKNOWN ?
+        a->cmp : (TxComparison) { 0 };
     if (v == TX_VERDICT_BETTER) {
         setting = a->challenger;
     } else if (v == TX_VERDICT_EQUAL) {
@@ -454,7 +484,8 @@ static void begin_comparison(TxAdaptive *a, TxSetting challenger,
 {
     a->group->comparing = a;
     a->challenger = challenger;
-    a->cmp = (TxComparison) { 0 };
+    a->cmp = a->open[index_of(challenger)];
+    tx_comparison_begin(&a->cmp, a->variance);
     a->before_rate = rate;
     a->turn = is_alone(a) ? TX_TURN_CHALLENGER : TX_TURN_FIRST;
 }
@@ -470,21 +501,26 @@ static void try_candidate(TxAdaptive *a, int64_t now_ns, uint64_t rate)
     }
 }
 
-static void charge(TxAdaptive *a, int64_t elapsed_ns)
+/* Gains count, too: else noise alone would use the credit up. */
+static void charge(TxAdaptive *a, uint64_t setting_rate)
 {
-    uint64_t loss = a->before_rate - a->rate;
+    if (setting_rate) {
+        double gain = (double)a->rate / (double)setting_rate - 1;
 
-    if (a->rate < a->before_rate) {
-        a->credit_ns -= (int64_t)((double)elapsed_ns * (double)loss /
-                                  (double)a->before_rate);
+        a->credit_ns += (int64_t)((double)a->trial_ns * MIN(gain, 1));
+        a->credit_ns = MIN(a->credit_ns, CREDIT_MAX_NS);
     }
 }
 
 static void end_pair(TxAdaptive *a, int64_t now_ns, uint64_t after_rate)
 {
-    int64_t d = tx_difference((a->before_rate + after_rate) / 2, a->rate) +
+    uint64_t setting_rate = (a->before_rate + after_rate) / 2;
+    int64_t d = tx_difference(setting_rate, a->rate) +
                 neighbours_difference(a);
-    TxVerdict v = tx_comparison_add(&a->cmp, d);
+    TxVerdict v = tx_comparison_add(&a->cmp, d, tx_difference(a->before_rate,
+                                                              after_rate));
+
+    charge(a, setting_rate);
 
     a->before_rate = after_rate;
     if (v != TX_VERDICT_NONE) {
@@ -509,7 +545,7 @@ static void judge_comparison(TxAdaptive *a, int64_t now_ns, uint64_t rate)
     case TX_TURN_CHALLENGER:
         note_neighbours(a, elapsed_ns);
         a->rate = rate;
-        charge(a, elapsed_ns + SETTLE_NS);
+        a->trial_ns = elapsed_ns + SETTLE_NS;
         a->turn = TX_TURN_SETTING;
         return;
     case TX_TURN_SETTING:
@@ -540,10 +576,13 @@ static bool is_load(const TxAdaptive *a, int64_t elapsed_ns)
     return (int64_t)a->packets * 2 * limit_ns(a) >= elapsed_ns;
 }
 
+/* By half, or by more if the rate does such things by itself. */
 static bool is_strange(const TxAdaptive *a, uint64_t rate)
 {
-    return a->known_rate && (rate > a->known_rate + a->known_rate / 2 ||
-                             rate < a->known_rate - a->known_rate / 3);
+    int64_t d = tx_difference(a->known_rate, rate);
+
+    return a->known_rate && d * d > MAX(STRANGE_MIN * STRANGE_MIN,
+                                        9 * a->variance);
 }
 
 /*
@@ -559,11 +598,25 @@ static void be_surprised(TxAdaptive *a, int64_t now_ns, uint64_t rate)
         begin_load(a);
         return;
     }
+    forget_comparisons(a);
     a->strange = 0;
     a->known_rate = 0;
     a->candidate = has_step(a->setting) ? KICK_CANDIDATE : 0;
     a->backoff_ns = 0;
     a->retry_ns = now_ns;
+}
+
+/* Three windows in a row: what a comparison of a setting with itself gives. */
+static void note_noise(TxAdaptive *a, uint64_t rate)
+{
+    uint64_t *last = a->last_rate;
+
+    if (last[0] && last[1]) {
+        a->variance = tx_variance_add(a->variance, tx_difference(
+            (last[0] + rate) / 2, last[1]));
+    }
+    last[0] = last[1];
+    last[1] = rate;
 }
 
 static void judge_steady(TxAdaptive *a, int64_t now_ns, uint64_t rate)
@@ -572,6 +625,7 @@ static void judge_steady(TxAdaptive *a, int64_t now_ns, uint64_t rate)
         be_surprised(a, now_ns, rate);
         return;
     }
+    note_noise(a, rate);
     a->strange = 0;
     a->known_rate = a->known_rate ? (3 * a->known_rate + rate) / 4 : rate;
     if (now_ns >= a->retry_ns && a->credit_ns > 0) {
@@ -614,8 +668,9 @@ static void judge_window(TxAdaptive *a, int64_t now_ns, uint64_t work)
     if (a->turn != TX_TURN_NONE) {
         judge_comparison(a, now_ns, rate);
     } else if (is_load(a, elapsed_ns)) {
+        a->slow = 0;
         judge_steady(a, now_ns, rate);
-    } else if (a->setting.kind != TX_KIND_KICK) {
+    } else if (a->setting.kind != TX_KIND_KICK && ++a->slow >= STRANGE) {
         begin_load(a);
     }
     a->window = tx_adaptive_fit(a);
@@ -638,7 +693,10 @@ void tx_adaptive_judge(TxAdaptive *a, int64_t now_ns, uint64_t peer_work)
     } else {
         judge_window(a, now_ns, a->work + (peer_work - a->peer_work));
     }
-    a->is_settling = !is_same(tx_adaptive_in_force(a), before);
+    if (!is_same(tx_adaptive_in_force(a), before)) {
+        a->is_settling = true;
+        a->last_rate[0] = a->last_rate[1] = 0;
+    }
     begin_window(a, now_ns, peer_work);
 }
 
@@ -670,6 +728,7 @@ void tx_adaptive_start(TxAdaptive *a, unsigned ring_size, TxGroup *group)
     a->is_settling = true;
     a->descs_16 = 16;
     a->window = 1;
+    a->variance = TX_VARIANCE_FIRST;
     a->credit_ns = CREDIT_MAX_NS;
     begin_load(a);
 }

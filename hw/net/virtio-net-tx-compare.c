@@ -2,17 +2,22 @@
 /*
  * Comparison of two rates: see the header.
  *
- * The test is the usual one for a mean, twice its standard error, with some
- * pairs of a scatter that is common for guests (8 % in windows of 10 ms) put in
- * beforehand: one pair alone says nothing about its own scatter, but one that
- * differs by a third says enough.
+ * The test is the usual one for a mean, twice its standard error.  It is made
+ * after each pair, so chance gets several tries; that is the price of soon.
  */
 #include "hw/net/virtio-net-tx-compare.h"
 
 #include <glib.h>
 
-#define SCATTER         80
-#define SCATTER_PAIRS   2
+/* The square of twice the error, and of once. */
+#define CLEAR           4
+#define SOME            1
+
+/* As how many pairs what was known before counts. */
+#define PRIOR_PAIRS     1
+
+/* A pair that differs by more differs by that: the host may have stood. */
+#define MOST            600
 
 /* What is worth a change, and what is none. */
 #define BETTER          30
@@ -23,6 +28,13 @@
 #define NEAR            20
 #define NEAR_PAIRS      3
 
+/* Of more than that, what is older counts half. */
+#define PAIRS_OLD       32
+
+/* The variance is a mean over some more pairs than that; 8 % at least. */
+#define VARIANCE_PAIRS  8
+#define VARIANCE_MIN    (80 * 80)
+
 int64_t tx_difference(uint64_t a, uint64_t b)
 {
     int64_t mean = (int64_t)((a + b) / 2);
@@ -30,45 +42,92 @@ int64_t tx_difference(uint64_t a, uint64_t b)
     return mean ? ((int64_t)b - (int64_t)a) * 1000 / mean : 0;
 }
 
+int64_t tx_variance_add(int64_t variance, int64_t d)
+{
+    d = CLAMP(d, -MOST, MOST);
+    variance += (d * d - variance) / VARIANCE_PAIRS;
+    return MAX(variance, VARIANCE_MIN);
+}
+
+void tx_comparison_begin(TxComparison *c, int64_t variance)
+{
+    if (c->pairs > PAIRS_OLD) {
+        c->pairs /= 2;
+        c->sum /= 2;
+        c->squares /= 2;
+        c->drift /= 2;
+    }
+    c->near = 0;
+    c->variance = variance;
+    c->limit = c->pairs + PAIRS_MAX;
+}
+
 int64_t tx_comparison_mean(const TxComparison *c)
 {
     return c->sum / (int64_t)c->pairs;
 }
 
-/* Is @excess, if above 0, clear of twice the error of the mean? */
-static bool is_clear(const TxComparison *c, int64_t excess)
+/* With what was known before, as of so many pairs. */
+static int64_t variance_of(const TxComparison *c, int64_t prior_pairs)
 {
     int64_t n = c->pairs;
     int64_t mean = tx_comparison_mean(c);
-    int64_t variance = (SCATTER_PAIRS * SCATTER * SCATTER + c->squares -
-                        n * mean * mean) / (SCATTER_PAIRS + n - 1);
 
-    return excess > 0 && excess * excess * n > 4 * variance;
+    return (prior_pairs * c->variance + c->squares - n * mean * mean +
+            c->drift) / (prior_pairs + n - 1 + n);
 }
 
-static TxVerdict last_word(int64_t mean)
+int64_t tx_comparison_end(const TxComparison *c)
 {
-    return mean > EQUAL ? TX_VERDICT_BETTER
-                        : mean < -EQUAL ? TX_VERDICT_WORSE : TX_VERDICT_EQUAL;
+    return MAX(variance_of(c, VARIANCE_PAIRS), VARIANCE_MIN);
 }
 
-TxVerdict tx_comparison_add(TxComparison *c, int64_t d)
+/* Is @excess above 0, and its square above @square that of the error? */
+static bool is_clear(const TxComparison *c, int64_t excess, int64_t square)
+{
+    return excess > 0 && excess * excess * c->pairs >
+           square * variance_of(c, PRIOR_PAIRS);
+}
+
+/* At the end, less will do. */
+static TxVerdict last_word(const TxComparison *c)
+{
+    int64_t mean = tx_comparison_mean(c);
+
+    if (ABS(mean) <= EQUAL) {
+        return is_clear(c, 2 * EQUAL, SOME) ? TX_VERDICT_EQUAL
+                                         : TX_VERDICT_UNKNOWN;
+    }
+    if (is_clear(c, ABS(mean), SOME)) {
+        return mean > 0 ? TX_VERDICT_BETTER : TX_VERDICT_WORSE;
+    }
+    return TX_VERDICT_UNKNOWN;
+}
+
+/*
+ * If three windows scatter alike, the variance of one against the mean of two
+ * is 3/4 of that of one against another.
+ */
+TxVerdict tx_comparison_add(TxComparison *c, int64_t d, int64_t drift)
 {
     int64_t mean;
 
+    d = CLAMP(d, -MOST, MOST);
+    drift = CLAMP(drift, -MOST, MOST);
+    c->drift += drift * drift * 3 / 4;
     c->pairs++;
     c->near += ABS(d) <= NEAR;
     c->sum += d;
     c->squares += d * d;
     mean = tx_comparison_mean(c);
-    if (is_clear(c, mean - BETTER)) {
+    if (is_clear(c, mean - BETTER, CLEAR)) {
         return TX_VERDICT_BETTER;
     }
-    if (is_clear(c, -mean)) {
+    if (is_clear(c, -mean, CLEAR)) {
         return TX_VERDICT_WORSE;
     }
     if (c->near == c->pairs && c->pairs >= NEAR_PAIRS) {
         return TX_VERDICT_EQUAL;
     }
-    return c->pairs < PAIRS_MAX ? TX_VERDICT_NONE : last_word(mean);
+    return c->pairs < c->limit ? TX_VERDICT_NONE : last_word(c);
 }

@@ -46,8 +46,17 @@ void sim_spawn(Sim *sim, void (*fn)(void *opaque), void *opaque);
 /* sim_run: let @ns pass.  From outside. */
 void sim_run(Sim *sim, int64_t ns);
 
-/* sim_delay_ns: let time pass for the calling process; 0 or less: none. */
+/*
+ * sim_delay_ns: let time pass for the calling process, @ns of work at the
+ * world's pace; 0 or less: none.
+ */
 void sim_delay_ns(Sim *sim, int64_t ns);
+
+/*
+ * sim_set_pace: from now on work takes @pace times what it takes on a host
+ * with nothing else to do (1, as at first).  Deadlines are not work.
+ */
+void sim_set_pace(Sim *sim, double pace);
 
 /*
  * sim_wait: until sim_wake() of @cond, or until @deadline_ns (INT64_MAX:

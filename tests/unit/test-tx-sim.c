@@ -8,7 +8,9 @@
  * machine).  Then it compares:
  *
  *   throughput         at least 0.95 of the best fixed one for this guest (two
- *                      NICs: for both together, see worth())
+ *                      NICs: for both together, see worth()); 0.9 on a host
+ *                      that is busy, where rates change by a fifth from window
+ *                      to window and less than that takes seconds to tell
  *   added latency      p99 below tx-latency; request and response: p50 at most
  *                      1.25 of that of tx=bh
  *   kicks              where a guest is given a limit: at most that share of
@@ -24,11 +26,12 @@
  * does not work on that queue, wake-up included.
  *
  * tx=adaptive is measured from 0.5 s on, for up to one second, so that what its
- * own comparisons cost is in it.
+ * own comparisons cost is in it; on the busy host from 1 s on for four.
  *
  * The constants of the policy were chosen on the guests marked "tuned"; the
  * others were looked at afterwards.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +54,7 @@ typedef struct Load {
     bool is_steady;             /* fires are a fault */
     bool fast;                  /* so many packets that less time will do */
     bool slow_machine;          /* a guest under TCG manages it, too */
+    bool busy_machine;          /* as does one on a host that is not ours */
     unsigned latency_us;        /* tx-latency; 0: the default */
     unsigned kick_share;        /* at most one kick in so many packets */
 } Load;
@@ -187,17 +191,22 @@ static void rr_and_udp(SimGuest *g, unsigned nic)
 
 static const Load loads[] = {
     { "udp-64", true, udp_64, .fast = true, .slow_machine = true },
-    { "udp-1400", false, udp_1400, .fast = true, .slow_machine = true },
-    { "tcp-64k", true, tcp_64k, .slow_machine = true },
+    { "udp-1400", false, udp_1400, .fast = true, .slow_machine = true,
+      .busy_machine = true },
+    { "tcp-64k", true, tcp_64k, .slow_machine = true,
+      .busy_machine = true },
     { "tcp-16k", false, tcp_16k, .slow_machine = true },
-    { "tcp-1460", true, tcp_1460, .slow_machine = true },
+    { "tcp-1460", true, tcp_1460, .slow_machine = true,
+      .busy_machine = true },
     { "tcp-64k-bql", false, tcp_64k, .bql = true, .slow_machine = true },
     { "tcp-1460-bql", false, tcp_1460, .bql = true, .slow_machine = true },
     { "tcp-4x64k", true, tcp_4, .slow_machine = true },
     { "tcp-4x64k-2-cpus", false, tcp_4, .cpus = 2, .slow_machine = true },
-    { "rr", true, rr, .is_exchange = true, .slow_machine = true },
+    { "rr", true, rr, .is_exchange = true, .slow_machine = true,
+      .busy_machine = true },
     { "rr-think", false, rr_think, .is_exchange = true, .slow_machine = true },
-    { "rr-16", true, rr_16, .slow_machine = true },
+    { "rr-16", true, rr_16, .slow_machine = true,
+      .busy_machine = true },
     { "rr-16-2-cpus", false, rr_16, .cpus = 2, .slow_machine = true },
     { "rpc-4k", false, rpc_4k, .is_exchange = true, .slow_machine = true },
     { "rpc-16k", true, rpc_16k, .is_exchange = true, .slow_machine = true },
@@ -221,7 +230,8 @@ static const Load loads[] = {
     { "two-nics", true, udp_1400, .nics = 2, .fast = true,
       .slow_machine = true },
     { "two-nics-mixed", false, rr_and_udp, .nics = 2, .fast = true,
-      .slow_machine = true },
+      .slow_machine = true,
+      .busy_machine = true },
 };
 
 /* ---- a run ----------------------------------------------------------- */
@@ -232,12 +242,59 @@ typedef struct World {
     unsigned n;
     SimNic *nics[2];
     SimGuest *guests[2];
+    GRand *rand;                /* of the host's other work; NULL: none */
+    SimCond never;
 } World;
 
-static void world_open(World *w, const Load *l, const SimCosts *costs,
+typedef struct Machine {
+    const char *name;
+    const SimCosts *costs;
+    bool is_busy;
+} Machine;
+
+static const Machine machine_tcg = { "tcg", &sim_costs_tcg };
+static const Machine machine_kvm = { "kvm", &sim_costs_kvm };
+static const Machine machine_busy = { "busy", &sim_costs_tcg, .is_busy = true };
+
+/*
+ * Other work on the host, the same in each second and whatever the policy: for
+ * some milliseconds everything takes up to three times as long, now and then
+ * it stands.
+ */
+static void other_work_of_second(World *w, int64_t end_ns)
+{
+    g_rand_set_seed(w->rand, 2);
+    while (sim_now_ns(w->sim) < end_ns) {
+        double slow = g_rand_double(w->rand);
+        int64_t ns = (int64_t)(-log(1 - g_rand_double(w->rand)) *
+                               12 * NS_PER_MS);
+        bool stands = g_rand_double(w->rand) < 0.03;
+
+        sim_set_pace(w->sim, stands ? 20 : 1 + 2 * slow * slow);
+        sim_wait(w->sim, &w->never,
+                 MIN(end_ns, sim_now_ns(w->sim) + MAX(ns, NS_PER_MS)));
+    }
+}
+
+static void other_work(void *opaque)
+{
+    World *w = opaque;
+
+    for (;;) {
+        other_work_of_second(w, sim_now_ns(w->sim) + NS_PER_SEC);
+    }
+}
+
+static void world_open(World *w, const Load *l, const Machine *m,
                        const char *props)
 {
+    const SimCosts *costs = m->costs;
+
     *w = (World) { .sim = sim_new(1), .n = MAX(1, l->nics) };
+    if (m->is_busy) {
+        w->rand = g_rand_new();
+        sim_spawn(w->sim, other_work, w);
+    }
     w->thread = sim_thread_new(w->sim, costs);
     for (unsigned i = 0; i < w->n; i++) {
         w->nics[i] = sim_nic_new(w->thread, props, 256, FEATURES);
@@ -257,6 +314,7 @@ static void world_close(World *w)
     }
     sim_thread_free(w->thread);
     sim_free(w->sim);
+    g_clear_pointer(&w->rand, g_rand_free);
 }
 
 /* What one NIC did. */
@@ -326,13 +384,13 @@ static Result result(SimNic *n, SimGuest *g, Count before, int64_t ns)
     };
 }
 
-static void run(const Load *l, const SimCosts *costs, const char *props,
+static void run(const Load *l, const Machine *m, const char *props,
                 int64_t begin_ns, int64_t ns, Result results[2])
 {
     Count before[2];
     World w;
 
-    world_open(&w, l, costs, props);
+    world_open(&w, l, m, props);
     sim_run(w.sim, begin_ns);
     for (unsigned i = 0; i < w.n; i++) {
         sim_nic_measure(w.nics[i]);
@@ -355,9 +413,9 @@ static void print_row(const char *policy, const Result *r)
                    r->fires);
 }
 
-static void print_head(const Load *l, const SimCosts *costs)
+static void print_head(const Load *l, const Machine *m)
 {
-    g_test_message("%s, %s%s", l->name, costs->name,
+    g_test_message("%s, %s%s", l->name, m->name,
                    l->tuned ? " (tuned)" : "");
     g_test_message("  %-14s %12s %8s %8s %7s %7s %7s", "policy", "per second",
                    "p50 us", "p99 us", "kicks", "windows", "fires");
@@ -383,10 +441,13 @@ static void note_fixed(Fixed *f, unsigned nics, unsigned policy,
     }
 }
 
-/* The more packets a second, the fewer seconds. */
-static int64_t enough_ns(const Load *l, const SimCosts *costs)
+/* The more packets a second, the fewer seconds; of noise, whole ones. */
+static int64_t enough_ns(const Load *l, const Machine *m)
 {
-    return l->fast && costs == &sim_costs_kvm ? NS_PER_SEC / 4 : NS_PER_SEC;
+    if (m->is_busy) {
+        return 4 * NS_PER_SEC;
+    }
+    return l->fast && m == &machine_kvm ? NS_PER_SEC / 4 : NS_PER_SEC;
 }
 
 /*
@@ -414,20 +475,21 @@ static double best_worth(const Fixed *f, unsigned nics)
     return best;
 }
 
-static void run_fixed(const Load *l, const SimCosts *costs, Fixed *f)
+static void run_fixed(const Load *l, const Machine *m, Fixed *f)
 {
-    int64_t ns = enough_ns(l, costs) / 5;
+    int64_t begin_ns = enough_ns(l, m) / 5;
+    int64_t ns = m->is_busy ? NS_PER_SEC : begin_ns;
     unsigned nics = MAX(1, l->nics);
 
     *f = (Fixed) { 0 };
-    run(l, costs, "tx=bh,x-txhold=0", ns, ns, f->r[0]);
+    run(l, m, "tx=bh,x-txhold=0", begin_ns, ns, f->r[0]);
     note_fixed(f, nics, 0, "bh");
     for (unsigned i = 0; i < G_N_ELEMENTS(timers_us); i++) {
         g_autofree char *name = g_strdup_printf("timer %u", timers_us[i]);
         g_autofree char *props = g_strdup_printf("tx=timer,x-txtimer=%u000",
                                                  timers_us[i]);
 
-        run(l, costs, props, ns, ns, f->r[1 + i]);
+        run(l, m, props, begin_ns, ns, f->r[1 + i]);
         note_fixed(f, nics, 1 + i, name);
     }
 }
@@ -463,7 +525,7 @@ static void check_result(const Load *l, const Fixed *f, unsigned nic,
 
 typedef struct Case {
     const Load *load;
-    const SimCosts *costs;
+    const Machine *machine;
 } Case;
 
 static void test_load(const void *opaque)
@@ -472,17 +534,18 @@ static void test_load(const void *opaque)
     const Load *l = c->load;
     g_autofree char *props = g_strdup_printf(
         "tx=adaptive,tx-latency=%u", l->latency_us ? l->latency_us : 300);
-    int64_t ns = enough_ns(l, c->costs);
+    int64_t ns = enough_ns(l, c->machine);
     unsigned nics = MAX(1, l->nics);
     Result r[2];
-    double share;
+    double share, least = c->machine->is_busy ? 0.9 : 0.95;
     Fixed f;
 
-    print_head(l, c->costs);
-    run_fixed(l, c->costs, &f);
-    run(l, c->costs, props, NS_PER_SEC / 2, ns, r);
+    print_head(l, c->machine);
+    run_fixed(l, c->machine, &f);
+    run(l, c->machine, props,
+        c->machine->is_busy ? NS_PER_SEC : NS_PER_SEC / 2, ns, r);
     share = worth(&f, nics, r) / best_worth(&f, nics);
-    check(share >= 0.95, "of the best fixed policy", share, 0.95);
+    check(share >= least, "of the best fixed policy", share, least);
     for (unsigned i = 0; i < nics; i++) {
         print_row("adaptive", &r[i]);
         check_result(l, &f, i, &r[i]);
@@ -503,7 +566,7 @@ static void check_told(void (*setup)(SimGuest *g, unsigned nic),
     Load l = { .setup = setup };
     World w;
 
-    world_open(&w, &l, &sim_costs_tcg, "tx=adaptive");
+    world_open(&w, &l, &machine_tcg, "tx=adaptive");
     sim_run(w.sim, 100 * NS_PER_MS);
     for (unsigned i = 0; i < 20; i++) {
         g_assert_cmpint(setting_of(w.nics[0]).kind == TX_KIND_KICK, ==,
@@ -530,10 +593,15 @@ static void test_told_exchange(void)
     check_told(rpc_64k, true);
 }
 
+static bool can(const Machine *m, const Load *l)
+{
+    return m->is_busy ? l->busy_machine : m == &machine_kvm || l->slow_machine;
+}
+
 int main(int argc, char **argv)
 {
-    static const SimCosts *const machines[] = {
-        &sim_costs_tcg, &sim_costs_kvm
+    static const Machine *const machines[] = {
+        &machine_tcg, &machine_kvm, &machine_busy
     };
     Case cases[G_N_ELEMENTS(machines) * G_N_ELEMENTS(loads)];
     unsigned n = 0;
@@ -547,7 +615,7 @@ int main(int argc, char **argv)
             g_autofree char *path = g_strdup_printf(
                 "/tx-sim/%s/%s", machines[m]->name, loads[i].name);
 
-            if (m == 0 && !loads[i].slow_machine) {
+            if (!can(machines[m], &loads[i])) {
                 continue;
             }
             cases[n] = (Case) { &loads[i], machines[m] };

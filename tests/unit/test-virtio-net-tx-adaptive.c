@@ -296,6 +296,24 @@ static void test_late(void)
     nic_harness_free(h);
 }
 
+/* A host that was elsewhere for once takes little off the waits after that. */
+static void test_late_once(void)
+{
+    NicHarness *h = new_with(0, TX_KIND_DELAY, TX_STEPS - 1);
+    TxAdaptive *a = policy_of(h);
+    int64_t wait_ns;
+
+    for (unsigned i = 0; i < 100; i++) {
+        tx_adaptive_fired(a, 40 * NS_PER_US, false);
+    }
+    wait_ns = tx_adaptive_wait_ns(a);
+    tx_adaptive_fired(a, 5 * NS_PER_MS, false);
+    g_assert_cmpint(tx_adaptive_wait_ns(a), <, wait_ns);
+    g_assert_cmpint(tx_adaptive_wait_ns(a), >, wait_ns * 9 / 10);
+    g_assert_cmpint(tx_adaptive_kind(a), ==, TX_KIND_DELAY);
+    nic_harness_free(h);
+}
+
 /* What a deadline was late comes off the next wait. */
 static void test_late_deadline(void)
 {
@@ -505,6 +523,7 @@ int main(int argc, char **argv)
     g_test_add_func("/tx-adaptive/delay", test_delay);
     g_test_add_func("/tx-adaptive/hold", test_hold);
     g_test_add_func("/tx-adaptive/late", test_late);
+    g_test_add_func("/tx-adaptive/late-once", test_late_once);
     g_test_add_func("/tx-adaptive/late-deadline", test_late_deadline);
     g_test_add_func("/tx-adaptive/stop", test_stop);
     g_test_add_func("/tx-adaptive/full", test_full);

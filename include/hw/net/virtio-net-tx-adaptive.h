@@ -44,6 +44,9 @@ typedef struct TxSetting {
     uint8_t step;           /* DELAY, HOLD: 0, the shortest, .. TX_STEPS - 1 */
 } TxSetting;
 
+/* Settings, as indices. */
+#define TX_SETTINGS (4 * TX_STEPS)
+
 /* What a comparison is at. */
 typedef enum TxTurn {
     TX_TURN_NONE,           /* there is none */
@@ -78,13 +81,19 @@ struct TxAdaptive {
     TxTurn turn;
     TxSetting challenger;
     TxComparison cmp;
+    TxComparison open[TX_SETTINGS];     /* those that told nothing so far */
     uint64_t before_rate;   /* of the setting, before the challenger */
     uint64_t rate;          /* of the challenger */
+    int64_t trial_ns;       /* ... and how long it was in force */
 
     /* as somebody else's neighbour */
     uint64_t total;         /* all work */
     uint64_t mark;          /* ... at the begin of his window */
     uint64_t was_rate, is_rate;
+
+    /* how much the rate changes by itself */
+    uint64_t last_rate[2];  /* of the windows before, 0: they do not count */
+    int64_t variance;
 
     /* what a wake-up by a deadline takes beyond it */
     int64_t late_ns;
@@ -109,6 +118,7 @@ struct TxAdaptive {
     /* the load that the setting was chosen for */
     uint64_t known_rate;
     unsigned strange;       /* windows in a row unlike it */
+    unsigned slow;          /* windows in a row that are no load */
     int64_t retry_ns;       /* no comparison before */
     int64_t backoff_ns;
     int64_t credit_ns;      /* what comparisons may still cost */
