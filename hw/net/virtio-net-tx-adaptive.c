@@ -64,12 +64,12 @@
 /* Of two waits the shorter is taken for a loss of up to 1/1000 of this. */
 #define STEP_EQUAL      5
 
-#define BACKOFF_MIN_NS  (100 * NS_PER_MS)
+#define BACKOFF_MIN_NS  (200 * NS_PER_MS)
 #define BACKOFF_MAX_NS  (1600 * NS_PER_MS)
 
 /* Comparisons may cost this share of the time, and saved up that much. */
-#define CREDIT_SHARE    50
-#define CREDIT_MAX_NS   (50 * NS_PER_MS)
+#define CREDIT_SHARE    100
+#define CREDIT_MAX_NS   (30 * NS_PER_MS)
 
 /* A neighbour's rate moves that much by itself, in 1/1000. */
 #define NEIGHBOUR_NOISE 100

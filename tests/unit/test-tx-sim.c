@@ -257,13 +257,15 @@ static const Machine machine_kvm = { "kvm", &sim_costs_kvm };
 static const Machine machine_busy = { "busy", &sim_costs_tcg, .is_busy = true };
 
 /*
- * Other work on the host, the same in each second and whatever the policy: for
- * some milliseconds everything takes up to three times as long, now and then
- * it stands.
+ * Other work on the host, the same every four seconds and whatever the policy:
+ * for some milliseconds everything takes up to three times as long, now and
+ * then it stands.
  */
-static void other_work_of_second(World *w, int64_t end_ns)
+#define OTHER_WORK_NS   (4 * NS_PER_SEC)
+
+static void other_work_once(World *w, int64_t end_ns)
 {
-    g_rand_set_seed(w->rand, 2);
+    g_rand_set_seed(w->rand, 1);
     while (sim_now_ns(w->sim) < end_ns) {
         double slow = g_rand_double(w->rand);
         int64_t ns = (int64_t)(-log(1 - g_rand_double(w->rand)) *
@@ -281,7 +283,7 @@ static void other_work(void *opaque)
     World *w = opaque;
 
     for (;;) {
-        other_work_of_second(w, sim_now_ns(w->sim) + NS_PER_SEC);
+        other_work_once(w, sim_now_ns(w->sim) + OTHER_WORK_NS);
     }
 }
 
@@ -441,11 +443,11 @@ static void note_fixed(Fixed *f, unsigned nics, unsigned policy,
     }
 }
 
-/* The more packets a second, the fewer seconds; of noise, whole ones. */
+/* The more packets a second, the fewer seconds; of noise, all there is. */
 static int64_t enough_ns(const Load *l, const Machine *m)
 {
     if (m->is_busy) {
-        return 4 * NS_PER_SEC;
+        return OTHER_WORK_NS;
     }
     return l->fast && m == &machine_kvm ? NS_PER_SEC / 4 : NS_PER_SEC;
 }
@@ -477,8 +479,8 @@ static double best_worth(const Fixed *f, unsigned nics)
 
 static void run_fixed(const Load *l, const Machine *m, Fixed *f)
 {
-    int64_t begin_ns = enough_ns(l, m) / 5;
-    int64_t ns = m->is_busy ? NS_PER_SEC : begin_ns;
+    int64_t begin_ns = (m->is_busy ? NS_PER_SEC : enough_ns(l, m)) / 5;
+    int64_t ns = m->is_busy ? OTHER_WORK_NS : begin_ns;
     unsigned nics = MAX(1, l->nics);
 
     *f = (Fixed) { 0 };
