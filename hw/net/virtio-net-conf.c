@@ -137,7 +137,7 @@ static const Prop props[] = {
       .help = "transmit ring entries" },
     { "x-txburst", PROP_U32, OURS, FIELD(tx_burst_pkts), .max = INT_MAX,
       .fallback = "0",
-      .help = "packets sent in one pass, 0 = twice the ring" },
+      .help = "packets sent in one pass, at most twice the ring; 0 = 128" },
     { "x-txhold", PROP_U32, OURS, FIELD(tx_hold_ns), .max = 1000000,
       .fallback = "50000",
       .help = "tx=bh: nanoseconds from a pass to the next while that carries "

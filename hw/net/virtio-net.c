@@ -214,12 +214,16 @@ static bool watch_kick(VirtIONetQueue *q, GError **errp)
     return q->kick_handler;
 }
 
+/*
+ * Twice the ring is the most there can be in it and behind it.  A tenth of a
+ * millisecond's worth is enough for a pass to be cheap, and others wait for it.
+ */
 static unsigned pass_budget(const VirtIONetQueue *q)
 {
-    unsigned budget = 2 * virtqueue_size(q->vq);
-    unsigned burst = q->n->conf.tx_burst_pkts;
+    unsigned most = 2 * virtqueue_size(q->vq);
+    unsigned burst = is_tx(q->idx) ? q->n->conf.tx_burst_pkts : 0;
 
-    return is_tx(q->idx) && burst ? MIN(burst, budget) : budget;
+    return MIN(burst ? burst : VIRTIO_NET_PASS_PKTS, most);
 }
 
 static void set_budget(VirtIONetQueue *q)

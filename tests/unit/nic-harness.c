@@ -135,7 +135,7 @@ void fake_net_deliver(FakeNet *f, const void *hdr, const void *frame,
 static NetRecvStatus recv_endless(FakeNet *f, const struct iovec *iov,
                                   unsigned cnt, size_t *bytes)
 {
-    static const uint8_t zeros[2048];
+    static const uint8_t zeros[8192];
 
     g_assert_cmpuint(f->endless, <=, sizeof(zeros));
     *bytes = iov_from_buf(iov, cnt, 0, zeros, f->endless);

@@ -230,9 +230,9 @@ static void test_gap(gconstpointer opaque)
 #define PACKETS_OF(bytes) (512 * 1024 / (bytes) + 1)
 
 #define RINGS(name, flood_rx, probe_rx, two_nics)                            \
-    { name "/256", NULL, flood_rx, probe_rx, two_nics, 256, 60, 2 * 256 },   \
-    { name "/512", NULL, flood_rx, probe_rx, two_nics, 512, 60, 2 * 512 },   \
-    { name "/1024", NULL, flood_rx, probe_rx, two_nics, 1024, 60, 2 * 1024 }
+    { name "/128", NULL, flood_rx, probe_rx, two_nics, 128, 60, 128 },      \
+    { name "/256", NULL, flood_rx, probe_rx, two_nics, 256, 60, 128 },       \
+    { name "/1024", NULL, flood_rx, probe_rx, two_nics, 1024, 60, 128 }
 
 static const FairCase cases[] = {
     RINGS("tx-flood/rx", false, true, false),
@@ -252,10 +252,10 @@ static const FairCase cases[] = {
       PACKETS_OF(8000) },
     { "tx-flood/bytes/other-tx", NULL, false, false, true, 256, 8000,
       PACKETS_OF(8000) },
-    { "rx-flood/bytes/tx", NULL, true, false, false, 256, 2000,
-      PACKETS_OF(2000) },
-    { "rx-flood/bytes/other-rx", NULL, true, true, true, 256, 2000,
-      PACKETS_OF(2000) },
+    { "rx-flood/bytes/tx", NULL, true, false, false, 256, 8000,
+      PACKETS_OF(8000) },
+    { "rx-flood/bytes/other-rx", NULL, true, true, true, 256, 8000,
+      PACKETS_OF(8000) },
 };
 
 int main(int argc, char **argv)

@@ -411,7 +411,7 @@ static void test_rx_coalescing(void)
     nic_harness_free(h);
 }
 
-/* A flood ends its pass after twice the ring, or half a MiB. */
+/* A flood ends its passes, and gets all buffers nevertheless. */
 static void test_budget(void)
 {
     NicHarness *h = nic_harness_new(&(NicOptions) { .size = 256 });

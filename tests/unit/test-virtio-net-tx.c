@@ -132,7 +132,7 @@ static void test_burst(void)
 }
 
 
-/* A pass ends after twice the ring and goes behind the other work (F87). */
+/* A pass ends at its budget and goes behind the other work (F87). */
 static void test_budget_is_fair(void)
 {
     NicHarness *h = nic_harness_new(&(NicOptions) {

@@ -38,7 +38,7 @@ typedef struct VirtIONetConf {
     uint32_t tx_timer_ns;       /* x-txtimer, in ns as in QEMU */
     uint32_t tx_latency_us;     /* tx-latency: adaptive may add that much */
     uint32_t tx_hold_ns;        /* x-txhold; 0 = tx=bh never holds */
-    uint32_t tx_burst_pkts;     /* x-txburst; 0 = twice the ring */
+    uint32_t tx_burst_pkts;     /* x-txburst; 0 = 128 */
     VirtIONetTxThread tx_thread;
     cpu_set_t tx_cpus;          /* of those threads; empty = any */
     uint32_t tx_coal_frames;    /* 0 = that limit does not hold a call back */

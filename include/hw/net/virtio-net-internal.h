@@ -23,12 +23,13 @@
 #define VIRTIO_NET_BATCH 64
 
 /*
- * A pass is over after twice the ring in packets, or this many bytes,
- * whichever is first: about 100 us of copying, after which the other
- * direction and the other NICs of the context have their turn: the next pass
- * is behind whatever the event loop finds to do by then.
+ * A pass is over after this many bytes or packets, whichever is first: about
+ * 100 us of copying, or 200 of system calls, after which the other direction
+ * and the other NICs of the context have their turn: the next pass is behind
+ * whatever the event loop finds to do by then.
  */
 #define VIRTIO_NET_PASS_BYTES (512 * 1024)
+#define VIRTIO_NET_PASS_PKTS  128
 
 /* Largest frame with the largest header we negotiate. */
 #define VIRTIO_NET_MAX_PACKET (NET_MAX_FRAME_BYTES + sizeof(VirtIONetHdr))
