@@ -191,6 +191,26 @@ static void test_goes_on(void)
     g_rand_free(rand);
 }
 
+/* ... and what is old fades. */
+static void test_old_pairs(void)
+{
+    TxComparison c = begin(400 * 400);
+
+    for (unsigned i = 0; i < 8; i++) {
+        tx_comparison_add(&c, i % 2 ? 550 : -500, 0);
+    }
+    tx_comparison_begin(&c, 400 * 400);
+    g_assert_cmpuint(c.pairs, ==, 8);
+    g_assert_cmpuint(c.limit, ==, 16);
+    g_assert_cmpint(tx_comparison_mean(&c), ==, 25);
+    for (unsigned i = 0; i < 32; i++) {
+        tx_comparison_add(&c, i % 2 ? 550 : -500, 0);
+    }
+    tx_comparison_begin(&c, 400 * 400);
+    g_assert_cmpuint(c.pairs, ==, 20);
+    g_assert_cmpint(tx_comparison_mean(&c), ==, 25);
+}
+
 /* What is known of the scatter follows what is seen of it, to a minimum. */
 static void test_variance(void)
 {
@@ -223,6 +243,7 @@ int main(int argc, char **argv)
     g_test_add_func("/tx-compare/found", test_found);
     g_test_add_func("/tx-compare/small-loss", test_small_loss);
     g_test_add_func("/tx-compare/goes-on", test_goes_on);
+    g_test_add_func("/tx-compare/old-pairs", test_old_pairs);
     g_test_add_func("/tx-compare/variance", test_variance);
     return g_test_run();
 }
