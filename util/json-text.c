@@ -6,7 +6,8 @@
  * bits become -1, huge numbers infinity, "\u0000" cuts a string short, half a
  * surrogate pair becomes something else, octal and hexadecimal numbers,
  * comments and a second value after the first pass.  Its generator writes
- * doubles like 1e30 as "1e+30.0".
+ * doubles like 1e30 as "1e+30.0", and strings as bytes: those of its own error
+ * messages may end within a character.
  */
 #include "util/json-text.h"
 
@@ -150,13 +151,15 @@ static void emit_double(GString *out, double value)
 static void emit_scalar(GString *out, JsonNode *node)
 {
     g_autofree char *text = NULL;
+    g_autofree char *valid = NULL;
 
     if (JSON_NODE_HOLDS_VALUE(node) &&
         json_node_get_value_type(node) == G_TYPE_DOUBLE) {
         emit_double(out, json_node_get_double(node));
     } else {
         text = json_to_string(node, FALSE);
-        g_string_append(out, text);
+        valid = g_utf8_make_valid(text, -1);
+        g_string_append(out, valid);
     }
 }
 

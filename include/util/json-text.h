@@ -22,7 +22,11 @@
  */
 const char *json_text_check(const char *text, unsigned max_depth);
 
-/* json_text_append: print a tree, compactly. */
+/*
+ * json_text_append: print a tree, compactly.
+ *
+ * What is not UTF-8 in a string or a name becomes U+FFFD.
+ */
 void json_text_append(GString *out, JsonNode *node);
 
 /* json_text_format: as json_text_append().  Caller frees. */

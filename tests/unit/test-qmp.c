@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "util/json-text.h"
 #include "util/clock.h"
 #include "../../monitor/qmp-framing.h"
 
@@ -158,6 +159,38 @@ static void test_not_json(void)
         assert_error(reply, "GenericError", NULL);
     }
     g_assert_cmpuint(runs, ==, 0);
+}
+
+/*
+ * The library's message quotes the request, up to some byte or other: cut
+ * anywhere, the reply is UTF-8.
+ */
+static void test_message_cut(void)
+{
+    for (int n = 0; n < 300; n++) {
+        QmpSession s = new_session(true);
+        g_autofree char *request = g_strdup_printf(
+            "{\"execute\":\"%0*d\U0001f600\U0001f600\" i}", n, 0);
+        g_autofree char *reply = qmp_dispatch(&s, request);
+
+        g_assert_true(g_utf8_validate(reply, -1, NULL));
+        assert_error(reply, "GenericError", NULL);
+    }
+    g_assert_cmpuint(runs, ==, 0);
+}
+
+/* Names, values and members of no encoding at all. */
+static void test_print_any_bytes(void)
+{
+    g_autoptr(JsonNode) node = json_node_new(JSON_NODE_OBJECT);
+    JsonObject *obj = json_object_new();
+    g_autofree char *text = NULL;
+
+    json_object_set_string_member(obj, "a\xf0\x9f", "\xc3(\xff");
+    json_node_take_object(node, obj);
+    text = json_text_format(node);
+    g_assert_cmpstr(text, ==,
+                    "{\"a\uFFFD\uFFFD\":\"\uFFFD(\uFFFD\"}");
 }
 
 /* Recorded from 7.2, but for the name of the parameter, which it calls
@@ -537,6 +570,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/qmp/dispatch/errors", test_errors);
     g_test_add_func("/qmp/dispatch/not-json", test_not_json);
+    g_test_add_func("/qmp/dispatch/message-cut", test_message_cut);
+    g_test_add_func("/qmp/print/any-bytes", test_print_any_bytes);
     g_test_add_func("/qmp/dispatch/capabilities", test_capabilities);
     g_test_add_func("/qmp/dispatch/negotiation", test_negotiation);
     g_test_add_func("/qmp/dispatch/ids", test_ids);
