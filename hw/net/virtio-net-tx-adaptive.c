@@ -77,6 +77,7 @@
 /* Windows in a row that are unlike the known load; another load altogether. */
 #define STRANGE         3
 #define STRANGE_MIN     400     /* 3 : 2 */
+#define STRANGE_MAX     950     /* a collapse is strange on any host */
 #define COLLAPSE        3
 
 /* What a first deadline may be late, for all that is known. */
@@ -521,7 +522,6 @@ static void end_pair(TxAdaptive *a, int64_t now_ns, uint64_t after_rate)
                                                               after_rate));
 
     charge(a, setting_rate);
-
     a->before_rate = after_rate;
     if (v != TX_VERDICT_NONE) {
         end_comparison(a, v, now_ns);
@@ -581,8 +581,9 @@ static bool is_strange(const TxAdaptive *a, uint64_t rate)
 {
     int64_t d = tx_difference(a->known_rate, rate);
 
-    return a->known_rate && d * d > MAX(STRANGE_MIN * STRANGE_MIN,
-                                        9 * a->variance);
+    return a->known_rate && d * d > CLAMP(9 * a->variance,
+                                          STRANGE_MIN * STRANGE_MIN,
+                                          STRANGE_MAX * STRANGE_MAX);
 }
 
 /*

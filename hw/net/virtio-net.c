@@ -215,8 +215,8 @@ static bool watch_kick(VirtIONetQueue *q, GError **errp)
 }
 
 /*
- * Twice the ring is the most there can be in it and behind it.  A tenth of a
- * millisecond's worth is enough for a pass to be cheap, and others wait for it.
+ * More than PASS_PKTS makes a pass no cheaper, and others wait for its end.
+ * Who asks for more gets what a ring and its refill hold.
  */
 static unsigned pass_budget(const VirtIONetQueue *q)
 {

@@ -230,7 +230,7 @@ static void test_gap(gconstpointer opaque)
 #define PACKETS_OF(bytes) (512 * 1024 / (bytes) + 1)
 
 #define RINGS(name, flood_rx, probe_rx, two_nics)                            \
-    { name "/128", NULL, flood_rx, probe_rx, two_nics, 128, 60, 128 },      \
+    { name "/128", NULL, flood_rx, probe_rx, two_nics, 128, 60, 128 },       \
     { name "/256", NULL, flood_rx, probe_rx, two_nics, 256, 60, 128 },       \
     { name "/1024", NULL, flood_rx, probe_rx, two_nics, 1024, 60, 128 }
 

@@ -314,6 +314,47 @@ static void test_late_once(void)
     nic_harness_free(h);
 }
 
+/* ---- another load ---------------------------------------------------- */
+
+/* A window of 10 ms with that many packets of no bytes. */
+static void judge_window_of(TxAdaptive *a, int64_t *now_ns, unsigned packets)
+{
+    tx_adaptive_note(a, packets, packets, 0);
+    *now_ns += 10 * NS_PER_MS;
+    tx_adaptive_judge(a, *now_ns, 0);
+}
+
+/*
+ * A stream makes way for something of a tenth of its rate: three windows later
+ * kicks are in force, however much the stream's own rate had changed.
+ */
+static void check_collapse(int64_t variance)
+{
+    NicHarness *h = new_with(0, TX_KIND_DELAY, TX_STEPS - 1);
+    TxAdaptive *a = policy_of(h);
+    int64_t now_ns = clock_now_ns(h->clock);
+
+    a->is_settling = false;
+    a->begin_ns = now_ns;
+    a->credit_ns = -NS_PER_SEC;         /* no comparisons here */
+    a->known_rate = 0;
+    judge_window_of(a, &now_ns, 1000);
+    a->variance = variance;
+    for (unsigned i = 0; i < 3; i++) {
+        g_assert_cmpint(tx_adaptive_kind(a), ==, TX_KIND_DELAY);
+        judge_window_of(a, &now_ns, 100);
+    }
+    g_assert_cmpint(tx_adaptive_kind(a), ==, TX_KIND_KICK);
+    nic_harness_free(h);
+}
+
+static void test_collapse(void)
+{
+    check_collapse(80 * 80);
+    check_collapse(200 * 200);
+    check_collapse(600 * 600);
+}
+
 /* What a deadline was late comes off the next wait. */
 static void test_late_deadline(void)
 {
@@ -524,6 +565,7 @@ int main(int argc, char **argv)
     g_test_add_func("/tx-adaptive/hold", test_hold);
     g_test_add_func("/tx-adaptive/late", test_late);
     g_test_add_func("/tx-adaptive/late-once", test_late_once);
+    g_test_add_func("/tx-adaptive/collapse", test_collapse);
     g_test_add_func("/tx-adaptive/late-deadline", test_late_deadline);
     g_test_add_func("/tx-adaptive/stop", test_stop);
     g_test_add_func("/tx-adaptive/full", test_full);
