@@ -11,7 +11,9 @@
 #include <endian.h>
 #include <net/ethernet.h>
 #include <netinet/ip.h>
+#include <netinet/tcp.h>
 #include <netinet/udp.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "hw/net/virtio-net-hdr.h"
@@ -88,6 +90,13 @@ bool virtio_net_hdr_check_tx(VirtIONetHdr *hdr, uint32_t frame_bytes,
         return true;
     }
     return check_gso(h, frame_bytes, features);
+}
+
+bool virtio_net_hdr_may_be_tcp(const VirtIONetHdr *hdr, uint64_t features)
+{
+    return !(features & BIT(VIRTIO_NET_F_CSUM)) ||
+           ((hdr->hdr.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) &&
+            le16toh(hdr->hdr.csum_offset) == offsetof(struct tcphdr, th_sum));
 }
 
 /* ---- DHCP ------------------------------------------------------------- */

@@ -38,6 +38,7 @@
 
 #include <glib.h>
 
+#include "hw/net/virtio-net-tx-policy.h"
 #include "util/clock.h"
 
 /*
@@ -79,6 +80,18 @@
 #define STRANGE_MIN     400     /* 3 : 2 */
 #define STRANGE_MAX     950     /* a collapse is strange on any host */
 #define COLLAPSE        3
+
+/* The least that a stream's packets have on average. */
+#define STREAM_BYTES    1024
+
+/*
+ * Others beside a stream: what a window with some counts, and the most that is
+ * remembered, in windows without.  Beside them no wait is longer than this part
+ * of what it would be.
+ */
+#define COMPANY_WINDOW  8
+#define COMPANY_MAX     16
+#define COMPANY_PART    4
 
 /* What a first deadline may be late, for all that is known. */
 #define LATE_FIRST_NS   (20 * NS_PER_US)
@@ -149,14 +162,16 @@ static int64_t limit_ns(const TxAdaptive *a)
 
 static int64_t wait_ns(const TxAdaptive *a, TxSetting s)
 {
+    int64_t part = a->has_company ? COMPANY_PART : 1;
+
     switch (s.kind) {
     case TX_KIND_DELAY:
         /* it begins with a kick, which is another wake-up */
-        return (limit_ns(a) - a->late_ns) * step_16ths[s.step] / 16;
+        return (limit_ns(a) - a->late_ns) * step_16ths[s.step] / (16 * part);
     case TX_KIND_HOLD:
-        return limit_ns(a) * step_16ths[s.step] / 16;
+        return limit_ns(a) * step_16ths[s.step] / (16 * part);
     default:
-        return limit_ns(a);
+        return limit_ns(a) / part;
     }
 }
 
@@ -177,7 +192,7 @@ TxSetting tx_adaptive_in_force(const TxAdaptive *a)
  */
 unsigned tx_adaptive_fit(const TxAdaptive *a)
 {
-    uint64_t fit = a->gap_ns ? limit_ns(a) / a->gap_ns : 0;
+    uint64_t fit = a->gap_ns ? wait_ns(a, window()) / a->gap_ns : 0;
     unsigned most = a->ring_size * 16 / (4 * MAX(a->descs_16, 16));
     uint64_t square = a->spare_4 * a->spare_4;
     unsigned w = 1;
@@ -369,6 +384,7 @@ static void begin_window(TxAdaptive *a, int64_t now_ns, uint64_t peer_work)
     a->dither = a->dither * 1664525 + 1013904223 + (uint32_t)a->work;
     a->packets = 0;
     a->descs = 0;
+    a->lone = 0;
     a->work = 0;
     a->peer_work = peer_work;
     /* Without deadlines nothing is learned of them. */
@@ -634,6 +650,26 @@ static void judge_steady(TxAdaptive *a, int64_t now_ns, uint64_t rate)
     }
 }
 
+/*
+ * A small packet beside a stream: its sender may have nothing else to send, and
+ * a wait is a loss to him that no rate shows.  Two windows with such packets
+ * within a tenth of a second or so are the begin of it, and so many without any
+ * the end.  Either is another load.
+ */
+static bool is_company_new(TxAdaptive *a)
+{
+    bool had = a->has_company;
+    uint64_t bytes = a->work - a->packets * PACKET_WORK;
+
+    if (a->lone && bytes >= a->packets * STREAM_BYTES) {
+        a->company = MIN(a->company + COMPANY_WINDOW, COMPANY_MAX);
+    } else if (a->company) {
+        a->company--;
+    }
+    a->has_company = a->company > (had ? 0 : COMPANY_WINDOW);
+    return a->has_company != had;
+}
+
 /* What the pair received is not in it, so this may be wrong, and only ends a
  * window early. */
 static bool is_hopeless(const TxAdaptive *a, int64_t elapsed_ns)
@@ -666,7 +702,9 @@ static void judge_window(TxAdaptive *a, int64_t now_ns, uint64_t work)
     a->gap_ns = elapsed_ns / (int64_t)MAX(a->packets, 1);
     a->descs_16 = a->packets ? a->descs * 16 / a->packets : 16;
     judge_spare(a);
-    if (a->turn != TX_TURN_NONE) {
+    if (is_company_new(a)) {
+        begin_load(a);
+    } else if (a->turn != TX_TURN_NONE) {
         judge_comparison(a, now_ns, rate);
     } else if (is_load(a, elapsed_ns)) {
         a->slow = 0;
@@ -703,13 +741,13 @@ void tx_adaptive_judge(TxAdaptive *a, int64_t now_ns, uint64_t peer_work)
 
 /* ---- life ------------------------------------------------------------ */
 
-void tx_adaptive_note(TxAdaptive *a, unsigned packets, unsigned descs,
-                      size_t bytes)
+void tx_adaptive_note(TxAdaptive *a, const TxPass *pass)
 {
-    uint64_t work = bytes + (uint64_t)packets * PACKET_WORK;
+    uint64_t work = pass->bytes + (uint64_t)pass->packets * PACKET_WORK;
 
-    a->packets += packets;
-    a->descs += descs;
+    a->packets += pass->packets;
+    a->descs += pass->descs;
+    a->lone += pass->lone;
     a->work += work;
     a->total += work;
 }

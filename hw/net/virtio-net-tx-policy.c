@@ -183,7 +183,7 @@ bool tx_policy_note(TxPolicy *p, int64_t now_ns, const TxPass *pass)
     if (p->mode != VIRTIO_NET_TX_ADAPTIVE || p->kicks_only) {
         return false;
     }
-    tx_adaptive_note(&p->adaptive, pass->packets, pass->descs, pass->bytes);
+    tx_adaptive_note(&p->adaptive, pass);
     return tx_adaptive_is_due(&p->adaptive, now_ns);
 }
 

@@ -20,6 +20,9 @@
 #include "hw/net/virtio-net-internal.h"
 #include "util/iov.h"
 
+/* The longest packet, with its header, that is_lone() looks at. */
+#define LONE_BYTES 256
+
 /* ---- one batch ---------------------------------------------------------- */
 
 static void copy_front(void *dst, const struct iovec *iov, unsigned cnt,
@@ -227,15 +230,28 @@ static TxStop stop_reason(VirtIONetTx *tx)
     return TX_STOP_RING_EMPTY;
 }
 
-/* Returns their bytes. */
-static size_t count_batch(TxPass *pass, VirtQueueElem *const *elems,
-                          unsigned n)
+/*
+ * May this packet, done with, be all its sender has?  A request, an answer, a
+ * ping; of TCP we cannot tell, for streams have short segments, too.
+ */
+static bool is_lone(const VirtIONetTx *tx, const VirtQueueElem *elem)
 {
+    return elem->out_bytes <= LONE_BYTES &&
+        !virtio_net_hdr_may_be_tcp(
+            &tx->slots[virtqueue_elem_slot(tx->q.vq, elem)].hdr,
+            tx->q.n->features);
+}
+
+/* Returns their bytes. */
+static size_t count_batch(const VirtIONetTx *tx, TxPass *pass, unsigned n)
+{
+    VirtQueueElem *const *elems = tx->elems;
     size_t bytes = 0;
 
     for (unsigned i = 0; i < n; i++) {
         bytes += elems[i]->out_bytes;
         pass->descs += elems[i]->ndescs;
+        pass->lone += is_lone(tx, elems[i]);
     }
     pass->packets += n;
     pass->bytes += bytes;
@@ -258,7 +274,7 @@ static TxStop run_batches(VirtIONetTx *tx, TxPass *pass)
             return stop_reason(tx);
         }
         done = live ? send_batch(tx, n, &full) : drop_batch(tx, n);
-        publish(tx, count_batch(pass, tx->elems, done));
+        publish(tx, count_batch(tx, pass, done));
         if (full) {
             return TX_STOP_BACKEND_FULL;
         }

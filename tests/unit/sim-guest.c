@@ -107,7 +107,7 @@ static void enable_call_late(SimGuest *g)
 static void driver_send(SimGuest *g, SimFlow *f, uint32_t bytes, bool more)
 {
     reclaim(g);
-    sim_nic_publish(g->nic, f, bytes);
+    sim_nic_publish(g->nic, f, bytes, !f->no_tcp);
     g->in_ring++;
     g->bql_bytes += bytes;
     enable_call_late(g);

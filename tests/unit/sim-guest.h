@@ -52,6 +52,7 @@ struct SimFlow {
     int64_t think_ns;
     bool random;
     bool by_kernel;             /* answered without a process */
+    bool no_tcp;                /* datagrams, pings */
 
     /* its state */
     uint64_t backlog;           /* bytes written and not sent */

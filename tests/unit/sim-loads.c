@@ -95,6 +95,7 @@ SimFlow *sim_udp(SimGuest *g, uint32_t bytes, unsigned socket_pkts)
 
     f->packet_bytes = bytes;
     f->limit = socket_pkts;
+    f->no_tcp = true;
     return f;
 }
 
@@ -378,6 +379,7 @@ SimFlow *sim_open_loop(SimGuest *g, uint32_t bytes, unsigned burst,
     SimFlow *f = sim_guest_add(g, &ops);
 
     f->packet_bytes = bytes;
+    f->no_tcp = true;
     f->burst = burst;
     f->gap_ns = gap_ns;
     f->random = random;
@@ -420,6 +422,7 @@ SimFlow *sim_ping(SimGuest *g, int64_t gap_ns)
     f->packet_bytes = PING_BYTES;
     f->limit = PING_BYTES;
     f->by_kernel = true;
+    f->no_tcp = true;
     f->gap_ns = gap_ns;
     return f;
 }

@@ -8,6 +8,10 @@
  * run: the guest publishes into a ring that is being flushed.
  */
 #include <math.h>
+#include <net/ethernet.h>
+#include <netinet/ip.h>
+#include <netinet/tcp.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -16,6 +20,7 @@
 #include "hw/net/virtio-net-internal.h"
 #include "sim-nic.h"
 #include "util/aio.h"
+#include "util/iov.h"
 
 #define BASE        UINT64_C(0x100000)
 #define RX_RING     BASE
@@ -209,6 +214,16 @@ static int64_t packet_ns(int64_t fixed, double per_byte, uint32_t bytes)
     return fixed + (int64_t)lrint(per_byte * bytes);
 }
 
+/* Where it was published; it begins with that. */
+static uint32_t slot_of(const SimNic *n, const NetPacket *pkt)
+{
+    uint32_t slot;
+
+    iov_to_buf(pkt->iov, pkt->iovcnt, HDR, &slot, sizeof(slot));
+    g_assert_cmpuint(slot, <, n->size);
+    return slot;
+}
+
 static unsigned sim_send(NetQueue *nq, NetPacket *pkts, unsigned count)
 {
     SimNic *n = nic_of(nq);
@@ -216,20 +231,15 @@ static unsigned sim_send(NetQueue *nq, NetPacket *pkts, unsigned count)
 
     set_working(n, true);
     for (unsigned i = 0; i < count; i++) {
-        uint32_t slot;
-
-        memcpy(&slot, pkts[i].iov[0].iov_base, sizeof(slot));
-        g_assert_cmpuint(slot, <, n->size);
-        note_taken(n, slot);
+        note_taken(n, slot_of(n, &pkts[i]));
     }
     for (unsigned i = 0; i < count; i++) {
-        uint32_t slot;
+        const SimFrame *f = &n->published[slot_of(n, &pkts[i])];
 
-        memcpy(&slot, pkts[i].iov[0].iov_base, sizeof(slot));
         sim_delay_ns(n->thread->sim,
-                     packet_ns(c->send, c->send_byte, pkts[i].bytes));
+                     packet_ns(c->send, c->send_byte, f->bytes));
         pkts[i].answer = NET_TX_DONE;
-        n->sent(n->guest, n->published[slot].flow, n->published[slot].bytes);
+        n->sent(n->guest, f->flow, f->bytes);
     }
     collect_calls(n);
     set_working(n, false);
@@ -242,13 +252,15 @@ static NetRecvStatus sim_recv(NetQueue *nq, const struct iovec *iov,
     SimNic *n = nic_of(nq);
     const SimCosts *c = n->thread->costs;
     SimFrame *f = g_queue_pop_head(n->incoming);
+    static const uint8_t hdr[HDR];
 
     if (!f) {
         return NET_RECV_EMPTY;
     }
     sim_delay_ns(n->thread->sim, packet_ns(c->recv, c->recv_byte, f->bytes));
     collect_calls(n);
-    *bytes = f->bytes;
+    iov_from_buf(iov, cnt, 0, hdr, HDR);
+    *bytes = HDR + f->bytes;
     g_queue_push_tail(n->arrived, f);
     return NET_RECV_PACKET;
 }
@@ -285,14 +297,20 @@ static void *ram_ptr(SimNic *n, uint64_t gpa)
     return n->ram + (gpa - BASE);
 }
 
-void sim_nic_publish(SimNic *n, void *flow, uint32_t bytes)
+void sim_nic_publish(SimNic *n, void *flow, uint32_t bytes, bool is_tcp)
 {
+    const struct virtio_net_hdr_mrg_rxbuf tcp = { .hdr = {
+        .flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
+        .csum_start = GUINT16_TO_LE(ETH_HLEN + sizeof(struct iphdr)),
+        .csum_offset = GUINT16_TO_LE(offsetof(struct tcphdr, th_sum)),
+    } };
+    const struct virtio_net_hdr_mrg_rxbuf other = { 0 };
     uint32_t slot = n->tx.avail_idx % n->size;
     uint64_t gpa = TX_BUF + slot * STRIDE;
 
     n->published_idle_ns[slot] = idle_now_ns(n);
     n->published[slot] = (SimFrame) { bytes, flow };
-    memset(ram_ptr(n, gpa), 0, HDR);
+    memcpy(ram_ptr(n, gpa), is_tcp ? &tcp : &other, HDR);
     memcpy(ram_ptr(n, gpa + HDR), &slot, sizeof(slot));
     vring_driver_add(&n->tx, gpa, HDR + bytes, 0);
 }
@@ -412,7 +430,7 @@ static void backend_init(SimNic *n)
     n->nb = (NetBackend) {
         .type = &sim_type,
         .id = (char *)"n0",
-        .caps.queues = 1,
+        .caps = { .queues = 1, .vnet_hdr = true },
         .queues = n->queue_list,
     };
     n->incoming = g_queue_new();

@@ -129,8 +129,11 @@ void sim_nic_free(SimNic *n);
 /* sim_nic_measure: forget what was measured and begin anew. */
 void sim_nic_measure(SimNic *n);
 
-/* sim_nic_publish: the guest offers a packet; no kick. */
-void sim_nic_publish(SimNic *n, void *flow, uint32_t bytes);
+/*
+ * sim_nic_publish: the guest offers a packet; no kick.
+ * @is_tcp: its sum is left to the device
+ */
+void sim_nic_publish(SimNic *n, void *flow, uint32_t bytes, bool is_tcp);
 
 /*
  * sim_nic_kick: the driver's rule decides; returns whether it kicked.  The

@@ -39,7 +39,8 @@
 #include "sim-loads.h"
 
 #define FEATURES (VH_FEATURE(VIRTIO_F_VERSION_1) | VH_EVENT_IDX | \
-                  VH_INDIRECT | VH_FEATURE(VIRTIO_NET_F_MRG_RXBUF))
+                  VH_INDIRECT | VH_FEATURE(VIRTIO_NET_F_CSUM) | \
+                  VH_FEATURE(VIRTIO_NET_F_MRG_RXBUF))
 
 /* ---- guests ---------------------------------------------------------- */
 

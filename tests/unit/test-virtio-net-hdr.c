@@ -89,6 +89,35 @@ static void test_clears(void)
     g_assert_cmpmem(&h.hdr, sizeof(h.hdr), &zero.hdr, sizeof(zero.hdr));
 }
 
+/* Partial sums at a TCP header's place, or nothing to go by. */
+static void test_may_be_tcp(void)
+{
+    const uint64_t csum = BIT(VIRTIO_NET_F_CSUM);
+    const struct {
+        uint8_t flags;
+        uint16_t offset;
+        uint64_t features;
+        bool expected;
+    } tcp[] = {
+        { VIRTIO_NET_HDR_F_NEEDS_CSUM, 16, csum, true },
+        { VIRTIO_NET_HDR_F_NEEDS_CSUM, 6, csum, false },
+        { 0, 0, csum, false },
+        { 0, 16, csum, false },
+        { 0, 0, 0, true },
+        { VIRTIO_NET_HDR_F_NEEDS_CSUM, 6, 0, true },
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(tcp); i++) {
+        VirtIONetHdr h = { .hdr = {
+            .flags = tcp[i].flags,
+            .csum_offset = GUINT16_TO_LE(tcp[i].offset),
+        } };
+
+        g_assert_cmpint(virtio_net_hdr_may_be_tcp(&h, tcp[i].features), ==,
+                        tcp[i].expected);
+    }
+}
+
 static void test_len(void)
 {
     g_assert_cmpuint(virtio_net_hdr_len(0), ==, 10);
@@ -206,6 +235,7 @@ int main(int argc, char **argv)
     g_test_add_func("/net/hdr/check", test_check);
     g_test_add_func("/net/hdr/clears", test_clears);
     g_test_add_func("/net/hdr/len", test_len);
+    g_test_add_func("/net/hdr/may-be-tcp", test_may_be_tcp);
     g_test_add_func("/net/hdr/dhcp/repaired", test_dhcp_repaired);
     g_test_add_func("/net/hdr/dhcp/left-alone", test_dhcp_left_alone);
     return g_test_run();

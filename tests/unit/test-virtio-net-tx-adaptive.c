@@ -25,7 +25,8 @@ static TxAdaptive *policy_of(NicHarness *h)
 static NicHarness *new_with(uint64_t features, TxKind kind, uint8_t step)
 {
     NicHarness *h = nic_harness_new(&(NicOptions) {
-        .features = features, .props = "tx=adaptive,tx-latency=320" });
+        .features = features, .props = "tx=adaptive,tx-latency=320",
+        .vnet = features & VH_FEATURE(VIRTIO_NET_F_CSUM) });
     TxAdaptive *a = policy_of(h);
 
     h->net->record = false;
@@ -319,7 +320,7 @@ static void test_late_once(void)
 /* A window of 10 ms with that many packets of no bytes. */
 static void judge_window_of(TxAdaptive *a, int64_t *now_ns, unsigned packets)
 {
-    tx_adaptive_note(a, packets, packets, 0);
+    tx_adaptive_note(a, &(TxPass) { .packets = packets, .descs = packets });
     *now_ns += 10 * NS_PER_MS;
     tx_adaptive_judge(a, *now_ns, 0);
 }
@@ -511,6 +512,130 @@ static void test_group_leave(void)
     g_assert_null(g.first);
 }
 
+/* ---- others beside a stream ------------------------------------------- */
+
+typedef struct CompanyCase {
+    const char *name;
+    unsigned packets, bytes;    /* of the stream, in a window */
+    unsigned small;             /* and of the others, in every every-th */
+    unsigned every;
+    bool expected;
+} CompanyCase;
+
+static const CompanyCase company_cases[] = {
+    { "ping", 500, 1500, 1, 1, true },
+    { "ping-of-large", 64, 65000, 1, 2, true },
+    { "acks", 400, 30000, 400, 1, true },
+    { "none", 500, 1500, 0, 1, false },
+    { "seldom", 500, 1500, 1, 12, false },
+    { "all-small", 0, 0, 500, 1, false },
+    { "mostly-small", 20, 1500, 480, 1, false },
+};
+
+/* A window of 10 ms; returns the longest wait after it. */
+static int64_t company_window(TxAdaptive *a, int64_t *now_ns,
+                              const CompanyCase *c, bool with_small)
+{
+    unsigned small = with_small ? c->small : 0;
+    const TxPass pass = {
+        .packets = c->packets + small, .descs = c->packets + small,
+        .lone = small, .bytes = c->packets * c->bytes + small * 100,
+    };
+
+    tx_adaptive_note(a, &pass);
+    *now_ns += 10 * NS_PER_MS;
+    tx_adaptive_judge(a, *now_ns, 0);
+    a->setting = (TxSetting) { TX_KIND_HOLD, TX_STEPS - 1 };
+    a->turn = TX_TURN_NONE;
+    a->credit_ns = -NS_PER_SEC;
+    return tx_adaptive_wait_ns(a);
+}
+
+/*
+ * A wait is short beside packets that are none of the stream's, however few and
+ * whatever the rates say; it is not when there are none any more, and not
+ * beside one in a while.
+ */
+static void test_company(gconstpointer opaque)
+{
+    const CompanyCase *c = opaque;
+    TxGroup g = { 0 };
+    TxAdaptive a;
+    int64_t now_ns = NS_PER_SEC, alone_ns, wait_ns = 0;
+
+    tx_adaptive_init(&a, 300 * NS_PER_US);
+    tx_adaptive_start(&a, 256, &g);
+    a.is_settling = false;
+    a.begin_ns = now_ns;
+    alone_ns = company_window(&a, &now_ns, c, false);
+    for (unsigned i = 1; i <= 96; i++) {
+        wait_ns = company_window(&a, &now_ns, c, i % c->every == 0);
+        if (i > 4) {
+            g_assert_cmpint(wait_ns, ==, c->expected ? alone_ns / 4
+                                                     : alone_ns);
+        }
+    }
+    for (unsigned i = 0; i < 20; i++) {
+        wait_ns = company_window(&a, &now_ns, c, false);
+    }
+    g_assert_cmpint(wait_ns, ==, alone_ns);
+    tx_adaptive_stop(&a);
+}
+
+/* What the device takes for one: small, and known to be no segment of TCP. */
+static void test_company_packets(void)
+{
+    static const struct {
+        uint64_t features;
+        unsigned bytes;
+        bool is_lone;
+    } cases[] = {
+        { VH_FEATURE(VIRTIO_NET_F_CSUM), 60, true },
+        { VH_FEATURE(VIRTIO_NET_F_CSUM), 200, true },
+        { VH_FEATURE(VIRTIO_NET_F_CSUM), 300, false },
+        { 0, 60, false },
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        NicHarness *h = new_with(cases[i].features, TX_KIND_KICK, 0);
+        uint64_t before = policy_of(h)->lone;
+
+        nic_harness_transmit(h, 3, cases[i].bytes);
+        g_assert_cmpuint(policy_of(h)->lone - before, ==,
+                         cases[i].is_lone ? 3 : 0);
+        nic_harness_free(h);
+    }
+}
+
+/* With it and without it, another load begins with kicks. */
+static void test_company_begins(void)
+{
+    TxGroup g = { 0 };
+    TxAdaptive a;
+    int64_t now_ns = NS_PER_SEC;
+    unsigned kicks = 0;
+    const TxPass with = { .packets = 100, .descs = 100, .lone = 1,
+                          .bytes = 150000 };
+    const TxPass without = { .packets = 100, .descs = 100, .bytes = 150000 };
+
+    tx_adaptive_init(&a, 300 * NS_PER_US);
+    tx_adaptive_start(&a, 256, &g);
+    a.is_settling = false;
+    a.begin_ns = now_ns;
+    for (unsigned i = 0; i < 60; i++) {
+        a.setting = (TxSetting) { TX_KIND_DELAY, TX_STEPS - 1 };
+        a.turn = TX_TURN_NONE;
+        a.is_settling = false;
+        a.credit_ns = -NS_PER_SEC;
+        tx_adaptive_note(&a, i < 30 ? &with : &without);
+        now_ns += 10 * NS_PER_MS;
+        tx_adaptive_judge(&a, now_ns, 0);
+        kicks += a.setting.kind == TX_KIND_KICK;
+    }
+    g_assert_cmpuint(kicks, ==, 2);
+    tx_adaptive_stop(&a);
+}
+
 /*
  * Two queues of one thread, each with a pass of 50 packets a millisecond; the
  * second begins only when the first one's comparison is on.  That is not what
@@ -520,6 +645,7 @@ static void test_group_newcomer(void)
 {
     TxGroup g = { 0 };
     TxAdaptive a, b;
+    const TxPass pass = { .packets = 50, .descs = 50, .bytes = 50 * 100 };
     int64_t now_ns = NS_PER_SEC;
     unsigned changes = 0;
 
@@ -528,12 +654,12 @@ static void test_group_newcomer(void)
     tx_adaptive_start(&a, 256, &g);
     for (unsigned i = 0; i < 90; i++) {
         now_ns += NS_PER_MS;
-        tx_adaptive_note(&a, 50, 50, 50 * 100);
+        tx_adaptive_note(&a, &pass);
         if (a.turn != TX_TURN_NONE && !b.group) {
             tx_adaptive_start(&b, 256, &g);
         }
         if (b.group) {
-            tx_adaptive_note(&b, 50, 50, 50 * 100);
+            tx_adaptive_note(&b, &pass);
         }
         if (tx_adaptive_is_due(&a, now_ns)) {
             tx_adaptive_judge(&a, now_ns, 0);
@@ -571,6 +697,14 @@ int main(int argc, char **argv)
     g_test_add_func("/tx-adaptive/full", test_full);
     g_test_add_func("/tx-adaptive/polling", test_polling);
     g_test_add_func("/tx-adaptive/standing-clock", test_standing_clock);
+    for (size_t i = 0; i < G_N_ELEMENTS(company_cases); i++) {
+        g_autofree char *path = g_strdup_printf("/tx-adaptive/company/%s",
+                                                company_cases[i].name);
+
+        g_test_add_data_func(path, &company_cases[i], test_company);
+    }
+    g_test_add_func("/tx-adaptive/company/packets", test_company_packets);
+    g_test_add_func("/tx-adaptive/company/begins", test_company_begins);
     g_test_add_func("/tx-adaptive/group", test_group);
     g_test_add_func("/tx-adaptive/group/leave", test_group_leave);
     g_test_add_func("/tx-adaptive/group/newcomer", test_group_newcomer);

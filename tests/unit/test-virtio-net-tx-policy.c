@@ -97,8 +97,9 @@ static void guest_step(Sim *s)
 
 static void host_pass_ends(Sim *s)
 {
-    TxPass pass = { s->pass, s->pass, s->pass * FRAME_BYTES,
-                    TX_STOP_RING_EMPTY };
+    TxPass pass = { .packets = s->pass, .descs = s->pass,
+                    .bytes = s->pass * FRAME_BYTES,
+                    .reason = TX_STOP_RING_EMPTY };
     TxDecision d;
 
     tx_policy_note(&s->policy, s->now_ns, &pass);
@@ -306,7 +307,8 @@ static void feed_init(Feed *f)
 static TxAction feed_pass(Feed *f, unsigned packets, size_t bytes,
                           TxStop reason)
 {
-    TxPass pass = { packets, packets, bytes, reason };
+    TxPass pass = { .packets = packets, .descs = packets, .bytes = bytes,
+                    .reason = reason };
     TxDecision d;
 
     tx_policy_note(&f->p, f->now_ns, &pass);

@@ -38,6 +38,16 @@ bool virtio_net_hdr_check_tx(VirtIONetHdr *hdr, uint32_t frame_bytes,
                              uint64_t features);
 
 /*
+ * virtio_net_hdr_may_be_tcp: does the header allow for a TCP segment?
+ * @hdr: one that has been checked
+ * @features: the negotiated ones
+ *
+ * A driver with VIRTIO_NET_F_CSUM leaves the sums of TCP to us, and where they
+ * are tells the protocol; without it, nothing does.
+ */
+bool virtio_net_hdr_may_be_tcp(const VirtIONetHdr *hdr, uint64_t features);
+
+/*
  * virtio_net_fix_dhcp_csum: complete the UDP checksum of a DHCP answer.
  * @hdr: of the received frame; NEEDS_CSUM is cleared if the sum was made
  * @iov, @cnt: the frame, without the header

@@ -29,6 +29,8 @@
 
 #include "hw/net/virtio-net-tx-compare.h"
 
+typedef struct TxPass TxPass;       /* virtio-net-tx-policy.h */
+
 typedef enum TxKind {
     TX_KIND_KICK,
     TX_KIND_WINDOW,
@@ -101,7 +103,7 @@ struct TxAdaptive {
 
     /* this window of measurement */
     int64_t begin_ns;       /* after the settling time of a switch */
-    uint64_t packets, descs, work;
+    uint64_t packets, descs, lone, work;
     uint64_t peer_work;     /* the peer's counter at begin_ns */
     bool is_settling;
     uint32_t dither;        /* a random number for its length */
@@ -110,6 +112,10 @@ struct TxAdaptive {
     int64_t gap_ns;         /* between packets */
     unsigned descs_16;      /* descriptors per packet, in 1/16 */
     unsigned window;        /* WINDOW: what came of it */
+
+    /* others beside a stream */
+    unsigned company;       /* how many windows of late had some */
+    bool has_company;
 
     /* WINDOW: how many deadlines there were */
     unsigned arms, fires;
@@ -137,8 +143,7 @@ void tx_adaptive_start(TxAdaptive *a, unsigned ring_size, TxGroup *group);
 void tx_adaptive_stop(TxAdaptive *a);
 
 /* tx_adaptive_note: a pass has ended. */
-void tx_adaptive_note(TxAdaptive *a, unsigned packets, unsigned descs,
-                      size_t bytes);
+void tx_adaptive_note(TxAdaptive *a, const TxPass *pass);
 
 /*
  * tx_adaptive_is_due: a window of measurement is over.  The caller then calls

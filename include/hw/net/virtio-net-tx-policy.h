@@ -25,12 +25,13 @@ typedef enum TxStop {
 } TxStop;
 
 /* What a pass has found. */
-typedef struct TxPass {
+struct TxPass {
     unsigned packets;
     unsigned descs;         /* that they occupied in the ring */
+    unsigned lone;          /* packets that may be all their sender has */
     size_t bytes;
     TxStop reason;
-} TxPass;
+};
 
 typedef enum TxAction {
     TX_FLUSH,               /* run a pass soon, kicks stay off */
