@@ -13,12 +13,14 @@
 void vcpu_enter(SimGuest *g, unsigned cpu, bool irq)
 {
     SimVcpu *v = &g->cpus[cpu % g->n_cpus];
+    uint64_t number = irq ? 0 : v->came++;
 
     v->irqs += irq;
-    while (v->busy || (v->irqs && !irq)) {
+    while (v->busy || (!irq && (v->irqs || v->went != number))) {
         sim_wait(g->sim, &v->free, INT64_MAX);
     }
     v->irqs -= irq;
+    v->went += !irq;
     v->busy = true;
     v->began_ns = sim_now_ns(g->sim);
 }

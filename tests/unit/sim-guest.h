@@ -71,6 +71,7 @@ struct SimFlow {
 typedef struct SimVcpu {
     bool busy;
     unsigned irqs;              /* interrupts that wait for it */
+    uint64_t came, went;        /* processes: they get it in their order */
     SimCond free;
     int64_t began_ns, busy_ns;
 } SimVcpu;
