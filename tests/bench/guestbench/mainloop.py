@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What leaving QEMU's main loop buys: round trips while a monitor command
-after the other keeps that loop busy.
+after the other keeps that loop busy; and what the guest sends meanwhile.
 
 The guest has four NICs, each at a tap of its own, and a display to dump.  A
 round trip is a datagram of 64 bytes and its answer, 200 a second on one NIC
@@ -10,17 +10,19 @@ What it can show is bounded.  Without KVM the interrupts of a vhost-user NIC
 are injected by QEMU's main loop (there is no irqfd), and the guest's kick
 takes QEMU's big lock like any other access to a device.  So of a NIC that our
 daemon serves only the work on its packets leaves the loop; a monitor command
-delays its interrupts as it delays those of QEMU's own.  savevm is not among
-the commands: QEMU refuses it for a guest with a vhost-user NIC.
+delays its interrupts as it delays those of QEMU's own.  A stream of datagrams
+waits for no answer, and needs the loop only for the interrupts of its
+completions.  savevm is not among the commands: QEMU refuses it for a guest with
+a vhost-user NIC.
 """
 import contextlib
 import threading
 
 from lib.process import start_thread
 
-from .figures import key_values
+from . import parts
+from .figures import better, key_values
 from .machine import Cpu
-from .parts import burst_command
 
 NICS = 4
 ARGS = ('-device', 'VGA')
@@ -83,7 +85,7 @@ def _round_trips(load, nics):
         nets = bench.nets[:nics]
         with _Busy(bench.guest, LOADS[load]) as busy, Cpu() as cpu:
             jobs = [bench.guest.spawn(
-                burst_command(net, 1, SIZE, PERIOD_US, bench.seconds))
+                parts.burst_command(net, 1, SIZE, PERIOD_US, bench.seconds))
                 for net in nets]
             outputs = [bench.guest.wait(job, bench.seconds + 30)
                        for job in jobs]
@@ -99,5 +101,17 @@ def _round_trips(load, nics):
     return measure
 
 
-PARTS = {f'{load}-{nics}': _round_trips(load, nics)
-         for nics in (1, NICS) for load in LOADS}
+def _stream(load, part):
+    """How much `part` carries; CPU would be the monitor's as well."""
+    def measure(bench):
+        with _Busy(bench.guest, LOADS[load]):
+            found = parts.PARTS[part](bench)
+        return {f'{load}, {name}': value for name, value in found.items()
+                if better(name) == 'more'}
+    return measure
+
+
+PARTS = {**{f'{load}-{nics}': _round_trips(load, nics)
+            for nics in (1, NICS) for load in LOADS},
+         **{f'{load}-{part}': _stream(load, part)
+            for part in ('udp64', 'tcp64k') for load in LOADS}}
