@@ -108,6 +108,7 @@ struct BenchGuest {
 
     /* the CPU's; others when it has stopped */
     BenchPhase seen;
+    int64_t look_ns;            /* interrupts are looked for from then on */
     bool stopped;               /* the queue */
     struct BenchQueued {
         BenchFlow *flow;
