@@ -6,10 +6,10 @@
  * than 19 free descriptors, completions taken back by whoever comes by.
  *
  * What uses the stack is a flow (vnet-bench-loads.c): a state machine, run when
- * it is due.  The CPU takes interrupts first, then runs one of the flows that
- * are due, in turn, and halts if there is none.  What things cost is spent by
- * spinning.  It is what a thing costs at the least: a kick's system call is
- * part of the kick.
+ * it is due.  The CPU runs one of the flows that are due, in turn, takes
+ * interrupts in between, within some microseconds, and halts if there is
+ * nothing to do.  What things cost is spent by spinning.  It is what a thing
+ * costs at the least: a kick's system call is part of the kick.
  *
  * A guest may also be the peer at the other end of a wire: it then answers.
  */
